@@ -12,21 +12,22 @@ _CTRL_C = 128 + signal.SIGINT
 
 
 def one_line(text: str) -> str:
-    """Returns a text in which line ends, and whatever else a terminal obeys, are escaped."""
+    """Returns a text with line ends and other control characters escaped, so it is one line."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def is_retryable(exit_code: int) -> bool:
     """Whether the same command may succeed when it is run again.
 
-    As Kubernetes' training operators read exit codes: 128 and above, a signal or a lost peer, are
-    retryable, but for Ctrl-C; a wrong input or a failure of the program are permanent.
+    Follows Kubernetes' training operators: exit codes from 128 on, which stand for a signal or a
+    lost peer, are retryable, except for Ctrl-C (130). Lower codes, which stand for invalid input or
+    a failure of the program, are permanent.
     """
     return exit_code >= 128 and exit_code != _CTRL_C
 
 
 def exit_code_of(error: BaseException | None) -> int:
-    """Returns the exit code of a process that ends by an error; 0 for None and `sys.exit(0)`."""
+    """Returns the exit code of a process that an error ends; 0 for None and for `sys.exit(0)`."""
     if error is None:
         return 0
     code = error.code if isinstance(error, SystemExit) else getattr(error, "exit_code", 1)
@@ -36,12 +37,12 @@ def exit_code_of(error: BaseException | None) -> int:
 
 
 def is_success(error: BaseException | None) -> bool:
-    """Whether an error is `sys.exit(0)`, or one alike."""
+    """Whether an exception ends the process with exit code 0, as `sys.exit(0)` does."""
     return isinstance(error, SystemExit) and exit_code_of(error) == 0
 
 
 class _LineError(Exception):
-    """Has its message in one line, whatever values are in it."""
+    """Formats its message as one line, even if a value in the message has line ends."""
 
     def __str__(self) -> str:
         return one_line(super().__str__())
@@ -64,7 +65,11 @@ class UserTypeError(UserError, TypeError):
 
 @contextlib.contextmanager
 def raised_as(kind: type[Exception]) -> Iterator[None]:
-    """Makes a `UserError` raised inside one of `tf.errors` as well, for programs that expect it."""
+    """Converts a `UserError` that the body raises into one that is also a `kind`.
+
+    A program that catches the error class of TensorFlow, such as `tf.errors.InvalidArgumentError`,
+    then catches this error too.
+    """
     try:
         yield
     except UserError as error:
@@ -73,13 +78,13 @@ def raised_as(kind: type[Exception]) -> Iterator[None]:
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns why an `OSError` was raised, also where it has no error number."""
+    """Returns the reason of an `OSError`, even if the error has no number."""
     return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
 
 
 @contextlib.contextmanager
 def unless_usable(what: str, remedy: str) -> Iterator[None]:
-    """Raises an `OSError` as a `UserError`, such as "file x cannot be read (why); name it"."""
+    """Converts an `OSError` of the body into a `UserError`: "`what` (reason); `remedy`"."""
     try:
         yield
     except OSError as error:
@@ -100,8 +105,8 @@ class PeerError(_LineError):
 class Stopped(BaseException):
     """The user or the cluster manager asked this process to stop.
 
-    Like `KeyboardInterrupt` not an `Exception`: it is not a failure to be handled as one. It
-    `loses` something if the last checkpoint could not be written; the message then says so.
+    Like `KeyboardInterrupt` it is not an `Exception`, so that `except Exception` does not catch
+    it. If the last checkpoint could not be written, the message reports the `loss`.
     """
 
     def __init__(self, signum: int, loss: str = "") -> None:
@@ -111,8 +116,8 @@ class Stopped(BaseException):
 
 
 class Parser(argparse.ArgumentParser):
-    """Differs from its base in that it raises what is wrong with a command line."""
+    """An `argparse.ArgumentParser` that raises a `UserError` where argparse would exit."""
 
     def error(self, message: str) -> NoReturn:
-        """Raises a `UserError`, where argparse prints the usage and exits."""
+        """Raises a `UserError`; argparse would print the usage and exit."""
         raise UserError(f"{message}; {self.prog} --help says more")

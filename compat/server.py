@@ -1,4 +1,4 @@
-"""The server of one task: what makes a process a member of the cluster."""
+"""The server of one task, by which a process becomes a member of the cluster."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from compat.runtime.interface import select_runtime
 class Server(Cluster):
     """`tf.compat.v1.train.Server` that exits when the run is over and reports lost peers.
 
-    `join` returns when training ends. A port that is in use takes one line. Peers are waited
-    for in any start order, and those that are missing are named.
+    `join` returns when training ends. Tasks may start in any order: each waits for its peers, and
+    logs which of them are missing. A port that is in use gives an error of one line.
 
     Args:
-      server_or_cluster_def: a `ClusterSpec`, ours or TensorFlow's, a dict of host lists, a
-        `ClusterDef`, or a `ServerDef`, which has defaults for the next four as well.
-      job_name: "ps", "worker", "chief", or what the cluster's jobs are called; see
+      server_or_cluster_def: a `ClusterSpec` of `compat` or of TensorFlow, a dict of host lists, a
+        `ClusterDef`, or a `ServerDef`, which also has defaults for the next four arguments.
+      job_name: "ps", "worker", "chief", or another name of a job of the cluster; see
         `compat.cluster.roles`. Defaults to the only job of the cluster.
-      task_index: number of the task in its job; defaults to its only one.
+      task_index: number of the task in its job; defaults to 0 if the job has one task.
       protocol: as in TensorFlow; None means "grpc".
       config: a `ConfigProto` for the server's devices and threads.
       start: False if `start` is to be called later.
-      runtime: see `compat.select_runtime`; chosen here for the whole process.
-      rendezvous_timeout: seconds for which this task waits for the tasks it needs; one that
-        serves needs the chief.
-      run_token: what tells this run from another one with the same cluster; the same text for
-        all of its tasks.
-      allow_network: whether hosts may be others than this machine; see `compat.cluster.access`.
+      runtime: see `compat.select_runtime`; the choice holds for the whole process.
+      rendezvous_timeout: seconds for which this task waits for the tasks that it needs; a task
+        that serves needs the chief.
+      run_token: a text that distinguishes this run from another one of the same cluster; all
+        tasks of a run need the same text.
+      allow_network: whether hosts other than this machine are allowed; see
+        `compat.cluster.access`.
       say: receives lines about waiting.
-      while_waiting: called every few seconds while a call that needs other tasks does not return
-        and one of them does not answer, with the seconds that it has taken so far; what it raises,
-        ends the waiting.
+      while_waiting: called every few seconds, with the seconds that a call has taken so far, while
+        the call needs other tasks and one of them does not answer. An exception that it raises ends
+        the wait.
 
     It has the attributes of `compat.liveness.cluster.Cluster` too, such as `serves`, `is_chief`,
     `task` and `target`.
@@ -50,8 +51,8 @@ class Server(Cluster):
 
     Raises:
       UserError: the cluster or the task is not valid or not allowed, the port is in use, or the
-        runtime cannot be had. The first is a `tf.errors.InvalidArgumentError` as well, a port in
-        use a `tf.errors.UnknownError`, as in TensorFlow.
+        runtime is not available. As in TensorFlow, the first is also a
+        `tf.errors.InvalidArgumentError`, and the error for a port a `tf.errors.UnknownError`.
     """
 
     def __init__(
@@ -119,7 +120,8 @@ class Server(Cluster):
             config=config,
             start=False,
         )
-        # The server of a pure coordinator, or of synchronous workers, belongs to their strategy.
+        # The strategy of TensorFlow 2 owns the server of a pure coordinator and of synchronous
+        # workers.
         if self.role is not Role.COORDINATE and not self.synchronous:
             self._server = self._make_server()
             self.target = self._server.target
@@ -128,7 +130,7 @@ class Server(Cluster):
                 self.start()
         if roles.is_local(self.cluster):
             chosen.add_local_server(self.target)
-            return  # There are no peers, and the runtime is that of a process alone.
+            return  # Without peers, the runtime is that of a single process.
         if not self.serves:
             self.announce_at_exit()
         chosen.add_server(self)
@@ -140,7 +142,7 @@ class Server(Cluster):
 
     @property
     def server_def(self) -> Any:
-        """The `ServerDef` of TensorFlow's server; None where that belongs to a strategy."""
+        """The `ServerDef` of TensorFlow's server; None if a strategy owns the server."""
         return None if self._server is None else self._server.server_def
 
     def run_own_program(self) -> None:
@@ -153,7 +155,7 @@ class Server(Cluster):
             self.announce_at_exit()
 
     def start(self) -> None:
-        """Starts the server, unless its strategy does; only needed after `start=False`."""
+        """Starts the server, unless a strategy starts it; only needed after `start=False`."""
         if self._server is None:
             return
         with startup.without_notes():

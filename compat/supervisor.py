@@ -21,17 +21,18 @@ from compat.runtime.session import Session
 class Supervisor(Run, Coordinated):
     """Differs from `tf.compat.v1.train.Supervisor` in how it records and in how it waits.
 
-    The standard services have no threads: what is due is written by a training call, so a
-    `summary_op` may need placeholders, and no hidden call takes elements from a queue. A training
-    call is one that updates the global step or, where there is none, a trainable variable.
+    The standard services have no threads: a training call writes the summaries and checkpoints that
+    are due. So a `summary_op` may need placeholders, and no hidden call takes elements from a
+    queue. A training call is one that updates the global step or, in a program without one, a
+    trainable variable.
     Waiting tasks try again after a second, not after thirty. Leaving `managed_session` without an
     error saves a last checkpoint, for which the chief waits for the updates of the other trainers
-    that are not lost; `stop` does so if others still train. A checkpoint goes through the chief,
-    and one with NaN or infinity in a trainable variable is refused. A chief that saves
-    checkpoints has the log folder for itself until `stop`.
+    that are not lost; `stop` does the same if others still train. Only the chief reads and writes
+    checkpoints. It refuses to save NaN or infinity in a trainable variable, and locks the log
+    folder until `stop`.
 
-    The rest is TensorFlow's own, its other attributes included, on either runtime. Where the
-    modern one has a coordinator, the same program hands out its steps to all workers.
+    All else, other attributes included, is TensorFlow's own on either runtime. In a cluster with a
+    coordinator, the program of the chief schedules its steps on all workers.
 
     Args (those that differ; the others are TensorFlow's):
       summary_op: a merged summary, or a `Step`, whose values are written as scalars; by default
@@ -42,8 +43,9 @@ class Supervisor(Run, Coordinated):
         where each worker runs its own program.
 
     Raises:
-      UserError: `sync_optimizer` with a coordinator; or the log folder is in use, or holds a
-        checkpoint of another model, or checkpoints that nothing names.
+      UserError: `sync_optimizer` is given in a cluster with a coordinator; or the log folder is in
+        use, holds a checkpoint of another model, or holds checkpoints that its file `checkpoint`
+        does not name.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class Supervisor(Run, Coordinated):
         self.summary_op = summary_op
         self._writer = summary_writer
         self.own = None
-        # What only graphs and sessions know; the legacy runtime passes it on to TensorFlow's.
+        # Arguments for graphs and sessions only; the legacy runtime passes them to TensorFlow's.
         given = {
             "ready_op": ready_op,
             "ready_for_local_init_op": ready_for_local_init_op,
@@ -98,7 +100,7 @@ class Supervisor(Run, Coordinated):
         }
         self.graph_arguments = {k: v for k, v in given.items() if v is not self.USE_DEFAULT}
         with contextlib.ExitStack() as contexts:
-            # What it adds is for all tasks, also within `with tf.device(...):`.
+            # It adds operations for all tasks, so a surrounding `tf.device` must not place them.
             contexts.enter_context(self.graph.as_default())
             contexts.enter_context(self.graph.device(None))
             self.global_step = (
@@ -108,7 +110,7 @@ class Supervisor(Run, Coordinated):
             self.save_model_secs = save_model_secs if self.logdir and self.saver else 0
             folder = self.logdir if self.saver else None
             self.recovery = CheckpointIO(folder, self.saver, checkpoint_basename)
-            if self.save_model_secs:  # Else it may only read, beside a run.
+            if self.save_model_secs:  # Otherwise it may read the folder of a run in progress.
                 self.recovery.hold()
             self.runtime.finish_building(self)
         self.coord = self.own.coord
@@ -127,10 +129,10 @@ class Supervisor(Run, Coordinated):
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Any]:
-        """Opens a session, and stops everything when the body is left, as TensorFlow's does.
+        """Opens a session, and stops all threads and services when the body ends.
 
-        The end of the input, `tf.errors.OutOfRangeError`, and `sys.exit(0)` end the body without an
-        error. The serving tasks serve until this process ends, so it may open another session.
+        `tf.errors.OutOfRangeError`, the end of the input, and `sys.exit(0)` end the body without an
+        error. The serving tasks serve until this process exits, so it may open another session.
         """
         session, exiting = None, run_state.SuccessfulExit()
         try:
@@ -139,7 +141,7 @@ class Supervisor(Run, Coordinated):
             )
             with contextlib.suppress(tf1.errors.OutOfRangeError), exiting:
                 yield session
-            self.coord.raise_requested_exception()  # A thread's, which the body may have missed.
+            self.coord.raise_requested_exception()  # The body may have missed a thread's error.
             collections.deque(session.drain(), maxlen=0)
             saves = self.is_chief and self.save_model_secs and start_standard_services
             if saves or not self.is_chief:
@@ -156,7 +158,8 @@ class Supervisor(Run, Coordinated):
             with contextlib.suppress(Exception):  # The first error is the one to report.
                 self.stop(close_summary_writer=close_summary_writer)
             raise
-        # Asked to stop before it is cut off: a queue runner that waits then ends without an error.
+        # Threads are asked to stop before the session closes, so that a queue runner that waits
+        # ends without an error.
         self.request_stop()
         session.close()
         self.stop(close_summary_writer=close_summary_writer)
@@ -170,7 +173,7 @@ class Supervisor(Run, Coordinated):
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Any:
-        """Returns a session whose variables have values; a task that only serves does so here."""
+        """Returns a session whose variables have values; a serving task first serves the run."""
         self.coord.clear_stop()
         self.max_wait_secs = max_wait_secs
         try:
@@ -186,7 +189,7 @@ class Supervisor(Run, Coordinated):
         if server is not None and serves:
             server.join()
         if self.save_model_secs:
-            self.recovery.hold()  # Again, after a `stop`.
+            self.recovery.hold()  # `stop` has released the folder.
         if self.logdir and wait:
             self.recovery.wait(self.max_wait_secs, self.recovery_wait_secs)
         if self.is_chief and self.summary_writer:
@@ -244,7 +247,7 @@ class Supervisor(Run, Coordinated):
         """Stops the threads, and closes the summary writer.
 
         Raises:
-          Exception: what a thread passed to `request_stop`.
+          Exception: the error that a thread passed to `request_stop`.
         """
         self.services.stop()
         self.request_stop()
@@ -262,7 +265,7 @@ class Supervisor(Run, Coordinated):
             if close_summary_writer and self._writer not in (None, self.USE_DEFAULT):
                 self._writer.add_session_log(tf1.SessionLog(status=tf1.SessionLog.STOP))
                 self._writer.close()
-                private.forget_graph(self.own)  # Nor is it in a next file.
+                private.forget_graph(self.own)  # The next event file gets the graph again.
             self.recovery.close()
 
     StartStandardServices = start_standard_services

@@ -1,1 +1,1 @@
-"""What the old API is mapped onto: the interface of a runtime, and the two that implement it."""
+"""Runs the old API: the interface of a runtime, and the two runtimes that implement it."""

@@ -43,8 +43,8 @@ def byte_size_load_fn(op: Any) -> float:
 
     Source: `tf.contrib.training.byte_size_load_fn` of TensorFlow 1.x, which is gone since 2.0.
 
-    What else a device setter places counts 0: the tables, and the accumulators of
-    `SyncReplicasOptimizer`.
+    Other operations that a device setter places, such as tables and the accumulators of
+    `SyncReplicasOptimizer`, count 0.
 
     Raises:
       ValueError: `op` creates nothing that is stored, or a variable whose shape is not fully
@@ -84,7 +84,7 @@ class GreedyLoadBalancingStrategy:
 
 
 class RandomStrategy:
-    """Places each variable by a hash of its name, so on every task alike, in any order of creation.
+    """Places each variable by a hash of its name: the same on every task, in any order of creation.
 
     Source: `tf.contrib.training.RandomStrategy` of TensorFlow 1.x, whose hash this is.
     """
@@ -99,9 +99,9 @@ class RandomStrategy:
 
 
 def stored_bytes(variables: Iterable[Any], servers: int) -> list[int]:
-    """Returns the size in bytes of the variables that are on each parameter server.
+    """Returns the bytes of the variables on each parameter server.
 
-    Variables of unknown shape count 0, texts the size of a pointer.
+    A variable of unknown shape counts 0, a string the size of a pointer.
     """
     found = [0] * servers
     for variable in variables:

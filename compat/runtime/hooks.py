@@ -11,7 +11,7 @@ from compat._tensorflow import tf1
 
 
 class _TrainClass:
-    """A class of `tf.compat.v1.train`: call it, extend it, or test for what is one."""
+    """A class of `tf.compat.v1.train`, to call, to subclass, and for `isinstance`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -34,7 +34,7 @@ class _TrainClass:
         return issubclass(subclass, self._load())
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Asked for by tools that look at the module.
+        if name.startswith("__"):  # Tools that inspect the module must not load TensorFlow.
             raise AttributeError(name)
         return getattr(self._load(), name)
 

@@ -1,7 +1,7 @@
-"""The runtime of this process: what the old API is mapped onto.
+"""The runtime of this process, which runs the old API.
 
-There is one per process, because the legacy runtime has to switch eager execution off for all of
-TensorFlow before anything else is done with it.
+A process has one runtime, because the legacy runtime has to disable eager execution for all of
+TensorFlow before anything else uses it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from compat.runtime.session import Session, Step, StepDefinition
 
 
 class MonitoredArguments(NamedTuple):
-    """What a runtime needs of the arguments of `compat.MonitoredTrainingSession`."""
+    """The arguments of `compat.MonitoredTrainingSession` that a runtime needs."""
 
     master: str
     is_chief: bool
@@ -31,48 +31,48 @@ class MonitoredArguments(NamedTuple):
     config: Any
     stop_grace_period_secs: float
     max_wait_secs: float
-    recovers: bool = True  # By making a new session, where the runtime can.
-    checkpoint_file: str | None = None  # To be restored, in place of the newest in a folder.
-    creator: Any = None  # One of the program's own makes the sessions.
+    recovers: bool = True  # Whether a lost session is replaced, if the runtime can do so.
+    checkpoint_file: str | None = None  # Restored instead of the newest one in a folder.
+    creator: Any = None  # A session creator of the program.
     saves: bool = False  # A hook saves checkpoints to the folder.
 
 
 class Runtime(abc.ABC):
-    """What differs between the runtimes; everything else is written once.
+    """The parts of the API that differ between the runtimes; all others are written once.
 
     Attributes:
       name: "legacy" or "modern".
-      has_coordinator: whether one task of a cluster hands out the steps of all; else each task that
-        trains runs its own program.
+      has_coordinator: whether one task of a cluster schedules the steps of all workers; otherwise
+        each task that trains runs its own program.
     """
 
     name = ""
     has_coordinator = False
-    hands_out = False  # Whether this process hands out the steps of other tasks.
-    coordinator: Any = None  # TensorFlow's, once the tasks have met.
+    hands_out = False  # Whether this process schedules steps on other tasks.
+    coordinator: Any = None  # The `ClusterCoordinator`, once the tasks have met.
     saver_class: Any  # The `Saver` of this runtime.
-    session_class: Any  # What its sessions are.
+    session_class: Any  # The class of its sessions.
 
     def __init__(self) -> None:
-        self.server: Cluster | None = None  # None: a training in this process alone.
+        self.server: Cluster | None = None  # None for a run in this process alone.
         self._servers: list[Cluster] = []
 
     def add_server(self, server: Cluster) -> None:
-        """Makes a server the one of this process; one that trains goes before those that serve."""
+        """Sets the server of this process; a server that trains replaces one that serves."""
         self._servers.append(server)
         self.server = max(self._servers, key=lambda each: (not each.serves, each is server))
 
     def add_local_server(self, target: str) -> None:  # noqa: B027 - Most need not know.
-        """Is told the target of a server that is in no cluster."""
+        """Registers the target of a server that is in no cluster."""
 
     def server_at(self, target: str) -> Cluster | None:
-        """Returns the server of the task that connects to `target`, as a session is given it."""
+        """Returns the server of the task whose session connects to `target`."""
         own = [each for each in self._servers if each.target == target and not each.serves]
         return own[-1] if own and self.server is not None else self.server
 
     @abc.abstractmethod
     def device(self, setter: Any) -> ContextManager[None]:
-        """Opens a scope in which `setter`, a device function or name, places what is created."""
+        """Opens a scope in which `setter`, a device function or name, places operations."""
 
     @abc.abstractmethod
     def global_step(self, create: bool = False) -> Any | None:
@@ -96,22 +96,22 @@ class Runtime(abc.ABC):
 
     @abc.abstractmethod
     def default_saver(self) -> Any:
-        """Returns the saver of a program that gives none; None where it has no variables."""
+        """Returns the saver of a program that has none of its own; None without variables."""
 
     def meet(self) -> None:  # noqa: B027 - Else each session waits for the tasks that it needs.
-        """Waits for all tasks where one hands out steps; else the first step of a program does.
+        """Waits for all tasks of a cluster with a coordinator; by default, the first step does.
 
-        The task is the coordinator from then on, whether the program has a step or not.
+        From then on the cluster has a coordinator, even if the program has no step.
         """
 
     def before_session(self) -> None:  # noqa: B027 - Only a coordinator has a choice.
-        """Is called before a session is made, when the program has built its steps."""
+        """Called before a session is created, when the program has built its steps."""
 
     @abc.abstractmethod
     def reach(
         self, server: Cluster, target: str, config: Any, graph: Any, everybody: bool
     ) -> tuple[str, Any]:
-        """Waits for the tasks that a session needs; returns its target and its options."""
+        """Waits for the tasks that a session needs; returns the session's target and options."""
 
     @abc.abstractmethod
     def waits_for_chief(self, is_chief: bool, target: str) -> bool:
@@ -119,10 +119,10 @@ class Runtime(abc.ABC):
 
     @abc.abstractmethod
     def opened(self, opening: Callable[[], Any], server: Cluster | None) -> Any:
-        """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
+        """Returns the result of `opening()`; raises if that would wait for ever for a lost peer."""
 
     def begin(self, session: Any) -> None:  # noqa: B027 - Only the modern runtime has to know.
-        """Is called with a session whose variables have values, before the first call."""
+        """Called with a session whose variables have values, before its first call."""
 
     @abc.abstractmethod
     def open_session(self, run: Run, target: str, config: Any) -> Session:
@@ -137,18 +137,18 @@ class Runtime(abc.ABC):
         return list(tensors)
 
     def apply_mean(self, optimizer: Any, replicas: int, gradients: Any, *args: Any) -> Any:
-        """Returns what a `SyncReplicasOptimizer` does where it is not TensorFlow's.
+        """Returns the operation that a replica runs to average its gradients with the others'.
 
         Args:
-          optimizer: that applies the mean of the gradients of several `replicas`.
+          optimizer: applies the mean of the gradients of several `replicas`.
           replicas: their number.
           gradients: pairs of a gradient and its variable.
-          args: of `apply_gradients` after these.
+          args: the arguments of `apply_gradients` after the gradients.
         """
         raise NotImplementedError
 
     def replicated(self, optimizer: Any, aggregated: int) -> Any:
-        """Returns an optimizer that applies the means of so many gradients, each of a replica.
+        """Returns an optimizer that applies the mean of `aggregated` gradients, one a replica.
 
         Args:
           optimizer: makes the updates.
@@ -177,12 +177,12 @@ class _Averaging:
         self._runtime, self._optimizer, self._replicas = runtime, optimizer, replicas
 
     def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
-        """Returns what gives the gradients of a replica and, in the last, makes the update."""
+        """Returns an operation that adds a replica's gradients; in the last one, it updates."""
         return self._runtime.apply_mean(self._optimizer, self._replicas, pairs, global_step, name)
 
 
 _current: Runtime | None = None
-_lock = threading.RLock()  # A program may make its first server on a thread.
+_lock = threading.RLock()  # A program may create its first server on a thread.
 
 
 def select_runtime(name: str = "auto") -> Runtime:
@@ -193,15 +193,15 @@ def select_runtime(name: str = "auto") -> Runtime:
         with `ClusterCoordinator`), or "auto": modern where TensorFlow has it.
 
     The program is a graph of TensorFlow 1.x on either runtime, so eager execution is disabled here.
-    Where the program itself has disabled it before, each task of a cluster that trains runs its own
-    program on the modern runtime too, as in 2016; else one task hands out the steps of all.
+    If the program has disabled it before, each task that trains runs its own program on the modern
+    runtime too, as in 2016. Otherwise one task schedules the steps of all workers.
 
     Returns:
       The runtime; a second call with the same name returns the same one.
 
     Raises:
-      UserError: the name is unknown, this TensorFlow has no modern runtime, or the process has
-        already settled on the other one.
+      UserError: the name is unknown, this TensorFlow has no modern runtime, or the process already
+        uses the other one.
     """
     global _current
     known = ["auto", *RUNTIMES]
@@ -232,8 +232,8 @@ def select_runtime(name: str = "auto") -> Runtime:
 def runtime_from(argv: list[str], default: str = "legacy") -> str:
     """Takes `--runtime=NAME` out of a command line; returns the name, or the default.
 
-    For a program whose other flags are none of ours: `compat.runtime_from(sys.argv)`. It takes
-    `--ahead=CALLS` as well, and gathers calls from here on; see `compat.ahead`.
+    For programs that parse their flags themselves: `compat.runtime_from(sys.argv)`. It also takes
+    `--ahead=CALLS`, and gathers calls from then on; see `compat.ahead`.
 
     Raises:
       UserError: `--ahead` is not followed by a number of calls.
@@ -252,17 +252,17 @@ def runtime_from(argv: list[str], default: str = "legacy") -> str:
 
 
 def selected() -> str | None:
-    """Returns the name of the runtime of this process, if it has settled on one."""
+    """Returns the name of the runtime of this process; None if none has been selected."""
     return None if _current is None else _current.name
 
 
 def has_coordinator() -> bool:
-    """Whether this process has settled on a runtime where one task hands out the steps of all."""
+    """Whether this process has selected a runtime on which one task schedules all steps."""
     return _current is not None and _current.has_coordinator
 
 
 def current_runtime() -> Runtime:
-    """Returns the runtime of this process; settles on "auto" where nothing was chosen yet."""
+    """Returns the runtime of this process; selects "auto" if none has been selected."""
     return _current if _current is not None else select_runtime("auto")
 
 
@@ -272,10 +272,9 @@ def current_server() -> Cluster | None:
 
 
 def device(setter: Any) -> ContextManager[None]:
-    """Opens a scope whose variables go where `setter` says; see `compat.replica_device_setter`.
+    """Opens a scope in which `setter` places variables; see `compat.replica_device_setter`.
 
-    Difference to `tf.device`: the tasks of a cluster with a coordinator meet here, and a process
-    alone, which has no other tasks, ignores the setter.
+    It differs from `tf.device` in that a process without a cluster ignores the setter.
     """
     return current_runtime().device(setter)
 
@@ -284,7 +283,7 @@ def get_or_create_global_step() -> Any:
     """Returns the variable that counts the updates, int64 scalar, on either runtime.
 
     Raises:
-      UserError: it is made outside of `with compat.device(...)`; see `step`.
+      UserError: it is created outside of `with compat.device(...)`; see `step`.
     """
     return current_runtime().global_step(create=True)
 
@@ -292,21 +291,21 @@ def get_or_create_global_step() -> Any:
 def average(tensors: Sequence[Any]) -> list[Any]:
     """Averages tensors over the workers that make an update together; called inside a step.
 
-    Where each makes its own updates (`Server.synchronous` is false), or `SyncReplicasOptimizer`
-    averages, they are given back as they are.
+    Returns the tensors unchanged if each worker makes its own updates (`Server.synchronous` is
+    false), or if `SyncReplicasOptimizer` averages.
 
     Args:
-      tensors: float32, of shapes that are known, the same on all workers; `tf.IndexedSlices` become
-        dense where they are averaged.
+      tensors: float32, of known shapes, the same on all workers; `tf.IndexedSlices` become dense
+        if they are averaged.
     """
     return current_runtime().average(tensors)
 
 
 def worker_variable(initial: Any, name: str) -> Any:
-    """Makes a variable of its own on each worker, for what a step carries to the next.
+    """Creates a variable on each worker, for values that a step passes to the next one.
 
-    It is local: in no checkpoint, not trained, and has its initial value again in a worker that was
-    restarted. Called inside a step's function.
+    The variable is local: no checkpoint has it, it is not trained, and it has its initial value
+    again on a worker that was restarted. Called inside a step's function.
 
     Args:
       initial: an array, its first value.
@@ -329,12 +328,11 @@ def step(
     """Makes `function` runnable by a session of either runtime: `session.run(step, *arrays)`.
 
     The function is called once, to build a graph, as TensorFlow 1.x programs do: it may use
-    variables that exist already (of a `tf.Module`, say) or make them itself (`get_variable`,
+    variables that exist already (of a `tf.Module`, for example) or create them (`get_variable`,
     `Optimizer.minimize`). Its operations join the default graph. On the modern runtime a session
-    lifts them out of it, many times into one function, and workers run that when the coordinator
-    schedules it. On both an operation runs if a returned value depends on it, and only then; those
-    of `tf1.summary` when a supervisor or a hook writes a summary. A warning names assignments that
-    are never run.
+    copies them several times into one function, which the coordinator schedules on workers. On both
+    runtimes an operation runs only if a returned value depends on it; those of `tf1.summary` run
+    when a supervisor or a hook writes a summary. A warning names assignments that never run.
 
     Local variables (`tf1.metrics`, `tf1.get_local_variable`) are stored on the worker and keep
     their values from one of its steps to the next. They are in no checkpoint, and have their
@@ -342,20 +340,21 @@ def step(
 
     Random operations and initial values that are given `seed=` draw the same numbers on both
     runtimes. `tf1.set_random_seed` alone makes runs of one runtime and release repeatable, not
-    those of the other: TensorFlow counts what draws, and counts otherwise on each. On the modern
-    runtime the updates of one `run_many` draw other numbers than as many calls would.
+    those of the other, because TensorFlow derives seeds from a count of operations that differs
+    between the runtimes. On the modern runtime the updates of one `run_many` draw other numbers
+    than the same number of calls.
 
-    On the modern runtime a call that a lost worker had begun is run again as a whole by another
-    one: each loss of a worker may apply up to the `count` steps of one `run_many` twice.
+    On the modern runtime, another worker repeats a whole call that a lost worker had begun. So each
+    loss of a worker may apply up to the `count` steps of one `run_many` twice.
 
     Args:
       function: takes the element of `dataset`, if there is one, then the tensors of
-        `per_worker_data` and those of `signature`. It returns a dict of tensors, in which
-        operations may stand too: they are run and return nothing. So may lists, tuples and dicts of
-        both, of which a session returns the same structure, with None for an operation.
+        `per_worker_data` and those of `signature`. It returns a dict of tensors, operations, and
+        lists, tuples and dicts of both. A session runs the operations, and returns the same
+        structure with None for each operation.
       signature: a `tf.TensorSpec` for each array that a call passes.
-      per_worker_data: arrays that are stored on every worker once and not passed by each call, such
-        as the training set.
+      per_worker_data: arrays, such as the training set, that are stored on every worker once, so
+        that calls do not pass them.
       on_coordinator: on the modern runtime, run in the coordinator's process, not on a worker; for
         evaluation.
       dataset: returns the `tf.data.Dataset` of a worker, given its index and the number of workers;
@@ -363,16 +362,16 @@ def step(
         see `Session.run`; `Session.restart` begins it anew, and so does the restart of a worker.
         On the modern runtime it runs on the worker, where Python code of
         `Dataset.from_generator` or `tf.py_function` is not available.
-      updates: by how much a run of the step raises the global step; `Session.planned_step` of the
-        modern runtime counts by it.
+      updates: by how much a run of the step raises the global step, from which the modern runtime
+        computes `Session.planned_step`.
 
     Returns:
-      A step for `Session.run`. "global_step" is among its values where the program has one.
+      A step for `Session.run`. Its values include "global_step" if the program has one.
 
     Raises:
-      UserError: the function does not return a dict of tensors; or in a cluster, on the modern
-        runtime, the step or a variable that it uses is made outside of `with compat.device(...)`,
-        or the step calls Python (`tf.py_func`).
+      UserError: the function does not return a dict of tensors; or, in a cluster on the modern
+        runtime, the step calls Python (`tf.py_func`), or is created outside of `with
+        compat.device(...)`, or uses a variable that is.
     """
     return current_runtime().step(
         StepDefinition(function, signature, per_worker_data, on_coordinator, dataset, updates)

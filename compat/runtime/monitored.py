@@ -30,17 +30,17 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
 ) -> Any:
     """Differs from `tf.compat.v1.train.MonitoredTrainingSession` in that it also runs steps.
 
-    `session.run(step, *arrays)` returns the values of this call by name. What the arguments mean,
-    their defaults, when hooks are called and what they write are TensorFlow's, on either runtime:
-    its hooks run unchanged. A hook fetches a value of a step as `step["loss"]`, the global step as
+    `session.run(step, *arrays)` returns the values of this call by name. Arguments, defaults and
+    hooks have the meaning that they have in TensorFlow, on either runtime, because TensorFlow's
+    hooks run unchanged. A hook fetches a value of a step as `step["loss"]`, the global step as
     `tf1.train.get_global_step()`, and `tf1.summary` operations inside a step by `SummarySaverHook`.
 
-    A chief that saves waits at its end for the trainers that still make updates, unless they are
-    lost, before its hooks end: so its last checkpoint has all updates.
+    Before the hooks of a chief that saves end, it waits for the trainers that still make updates,
+    unless they are lost, so that its last checkpoint has all updates.
 
-    A checkpoint is that of a `compat.Saver`, unless the scaffold has another one: it goes through
-    the chief, and one with NaN or infinity in a trainable variable is refused. A chief that saves
-    checkpoints has the folder for itself until the session is closed.
+    Checkpoints are saved by a `compat.Saver`, unless the scaffold has another saver: only the chief
+    writes them, and it refuses NaN or infinity in a trainable variable. A chief that saves
+    checkpoints locks the folder until the session is closed.
 
     On the legacy runtime a call that fails with `AbortedError` or `UnavailableError`, or that would
     wait forever for a lost parameter server, makes a new session, which resumes from the last
@@ -52,15 +52,16 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
       `PeerError`; started again, it resumes from the last checkpoint, as with a `Supervisor`.
     - A serving task returns when the run is over: its hooks are not called.
     - `run` of a step keeps all workers busy: it returns the values of a call that was scheduled
-      earlier. A hook's fetches that depend on the step join its call, which is then waited for, so
-      a hook that fetches some at each call, as `NanTensorHook` does, makes the workers take turns.
-      What depends on variables alone is read when all that was scheduled is done.
-    - The global step is what was scheduled, so `StopAtStepHook` stops at exactly that step; reading
-      or saving variables waits until it is reached.
+      earlier. If a hook fetches values that depend on the step, they are computed by its call, and
+      `run` waits for that call. So a hook that does so at each call, as `NanTensorHook` does, makes
+      the workers take turns. Values that depend on variables alone are read when all scheduled
+      steps are done.
+    - The global step is the number of scheduled steps, so `StopAtStepHook` stops at exactly that
+      step; reading or saving variables waits until the scheduled steps are done.
     - Calls of steps take no `RunOptions`.
 
     Args (those that differ; the others are TensorFlow's):
-      save_graph_def: as in TensorFlow 2.3 and later, which has added it.
+      save_graph_def: as in TensorFlow 2.3 and later.
 
     Raises:
       UserError: the checkpoints are of another model, or nothing names them; or another process
@@ -118,7 +119,7 @@ def MonitoredSession(
 ) -> Any:
     """Differs from `tf.compat.v1.train.MonitoredSession` as `MonitoredTrainingSession` does.
 
-    It has the hooks that it is given and no others, so it writes nothing by itself.
+    It has only the hooks that the program passes, so it writes nothing by itself.
 
     Args (those that differ; the others are TensorFlow's):
       session_creator: a `ChiefSessionCreator`, the default, or a `WorkerSessionCreator`. In a

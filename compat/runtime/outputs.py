@@ -1,4 +1,4 @@
-"""What the function of a step returns, as few tensors, so that a call fetches few."""
+"""Packs the values of a step into few tensors, since each fetched tensor takes time."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from compat.runtime.program_order import recorded, warn_of_left_out
 
 
 class Packed(NamedTuple):
-    """What a step computes, as few tensors."""
+    """The values of a step, packed into few tensors."""
 
-    names: list[str]  # Of the scalars.
+    names: list[str]  # The names of the scalars.
     vector: Any  # The scalars, float64 `[len(names)]`, exact for integers up to 2**53.
     others: dict[str, Any]  # The other tensors by name.
-    tensors: dict[str, Any]  # All by name, as the step made them.
-    summary: Any  # Of the summary operations, merged, serialized; None if there are none.
-    outputs: Mapping[str, Any]  # What the function returned; parts of structures by their names.
-    structures: Mapping[str, Any]  # Its lists, tuples and dicts, of the names of their parts.
+    tensors: dict[str, Any]  # All tensors by name, as the step's function returned them.
+    summary: Any  # The merged summary operations, a string; None if there are none.
+    outputs: Mapping[str, Any]  # The function's return values; parts of structures by name.
+    structures: Mapping[str, Any]  # The returned lists, tuples and dicts, with names as leaves.
 
     def operations(self) -> dict[str, Any]:
         """Returns the operations among the outputs by name."""
         return {n: value for n, value in self.outputs.items() if isinstance(value, tf.Operation)}
 
     def flat(self) -> list[Any]:
-        """Returns what is fetched: the vector, the others, the summary if there is one."""
+        """Returns the tensors to fetch: the vector, the others, the summary if there is one."""
         summary = [] if self.summary is None else [self.summary]
         return [self.vector, *self.others.values(), *summary]
 
@@ -35,7 +35,7 @@ class Packed(NamedTuple):
     ) -> Packed:
         """Packs some of the outputs anew, in the default graph.
 
-        The summary stays with a step that runs all operations, for it waits for them.
+        Only a step that runs all operations keeps the summary, which waits for all of them.
         """
         known = structured(self.outputs, self.structures)
         for name in names:
@@ -52,11 +52,11 @@ class Packed(NamedTuple):
 
 
 def structured(values: Mapping[str, Any], structures: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns values by name in lists, tuples and dicts, as a session of TensorFlow does.
+    """Returns values in lists, tuples and dicts, as a session of TensorFlow returns them.
 
     Args:
-      values: by name; of an operation it may be missing, which gives None.
-      structures: by name, of the names of values.
+      values: values by name; a missing one, such as that of an operation, becomes None.
+      structures: by name, lists, tuples and dicts with names of values as leaves.
     """
     parts = {name for each in structures.values() for name in tf.nest.flatten(each)}
     found = {name: value for name, value in values.items() if name not in parts}
@@ -65,7 +65,7 @@ def structured(values: Mapping[str, Any], structures: Mapping[str, Any]) -> dict
 
 
 def _flattened(outputs: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns what a function returned, with each part of a structure by itself; and these."""
+    """Returns the outputs with each part of a structure as an entry, and the structures."""
     flat: dict[str, Any] = {}
     structures: dict[str, Any] = {}
     for name, value in outputs.items():
@@ -90,15 +90,15 @@ def check_inputs(names: Sequence[str], missing: Sequence[str]) -> None:
 
 
 def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], Any]) -> Packed:
-    """Packs the scalars that a step's function makes into one tensor, so that a call fetches once.
+    """Packs the scalars of a step's function into one tensor, so that a call fetches once.
 
-    Operations among the outputs are run first; "global_step", the variable that the second
-    function returns, is added where it is missing. A line names assignments that are not run.
+    Operations among the outputs run first. If the outputs lack "global_step", the variable that the
+    second function returns is added. A warning names assignments that never run.
     """
     key = tf1.GraphKeys.SUMMARIES
     earlier = len(tf1.get_collection(key))
     with recorded() as made, warnings.catch_warnings():
-        # That no writer of TensorFlow 2 takes what `tf1.summary` makes.
+        # TensorFlow warns that its 2.x writers do not record operations of `tf1.summary`.
         warnings.filterwarnings("ignore", "Cannot activate TF2 compatibility")
         outputs, step = function(), global_step()
     summaries = tf1.get_collection(key)[earlier:]
@@ -117,8 +117,9 @@ def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], An
     scalars = {n: t for n, t in tensors.items() if t.shape.rank == 0 and t.dtype != tf.string}
     last = operations
     if step is not None and "global_step" not in tensors:
-        # After the operations alone: to wait for the scalars as well would cost a message to the
-        # parameter server and back. Only where there are none, a scalar may hide the update.
+        # The read waits for the operations alone: waiting for the scalars as well would take a
+        # message to the parameter server and back. Without operations, it waits for the scalars,
+        # since one of them may contain the update.
         with tf.control_dependencies(operations or list(tensors.values())):
             scalars["global_step"] = tensors["global_step"] = step.read_value()
         last = []  # It has waited for them.

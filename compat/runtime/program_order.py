@@ -1,7 +1,7 @@
-"""What a step's function does beside its values: run in program order, or named where it is not.
+"""Runs the side effects of a step's function in program order, or warns of those that never run.
 
-A graph of TensorFlow 1.x runs what a fetched value depends on, and nothing else. A `tf.function`
-has automatic control dependencies: what has state runs, in the order of the program.
+A graph of TensorFlow 1.x runs only the operations that a fetched value depends on. A `tf.function`
+has automatic control dependencies: stateful operations run, in the order of the program.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _Found = TypeVar("_Found")
 _READING = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp")
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter", "Scatter")
 _ACTING = (*_WRITING, "Print", "Assert")
-# Of `SyncReplicasOptimizer`, whose operations a queue runner or the start of a session runs.
+# Operations of `SyncReplicasOptimizer`, which a queue runner or the start of a session runs.
 _OF_REPLICAS, _LOCAL_STEP = "AccumulatorTakeGradient", "sync_rep_local_step"
-# What runs in program order, by graph.
+# The operations that run in program order, by graph.
 _in_order: MutableMapping[Any, set[Any]] = weakref.WeakKeyDictionary()
 
 
@@ -32,7 +32,7 @@ class Recorded:
         self.of_variables: set[Any] = set()  # Those that make variables.
 
     def operations(self) -> list[Any]:
-        """Returns what each call may run: not what gives anything its first content."""
+        """Returns the operations that calls may run: all but those that initialize something."""
         keys = tf1.GraphKeys
         first: list[Any] = [*self.graph.get_collection(keys.TABLE_INITIALIZERS)]
         for runner in self.graph.get_collection(keys.QUEUE_RUNNERS):
@@ -63,11 +63,11 @@ def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]
     """Calls a function that adds to the default graph, with the meaning of a `tf.function`.
 
     Returns:
-      What the function returned, and the operations that have to run for what it does, such as
+      The function's result, and the operations that have to run for its side effects, such as
       assignments, prints and assertions; see `beside` and `after`.
     """
     order = private.automatic_control_dependencies()
-    private.accept_unused()  # They are used: they run.
+    private.accept_unused()  # TensorFlow would warn of unused operations, but they run.
     with recorded() as made:
         graph, shown = made.graph, made.before  # Of a function that fails nothing is put in order.
         try:
@@ -76,7 +76,7 @@ def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]
                     found = function()
                     shown = [*made.before, *made.operations()]
                 finally:
-                    graph.get_operations = lambda: shown  # What TensorFlow puts in order.
+                    graph.get_operations = lambda: shown  # TensorFlow orders only these.
         finally:
             del graph.get_operations
     own = made.operations()
@@ -113,8 +113,8 @@ def after(effects: Sequence[Any], values: Any) -> Any:
 
 
 def warn_of_left_out(made: Recorded, fetched: Sequence[Any]) -> None:
-    """Names the assignments of a step that nothing runs, in a line."""
-    # Of a function, whose variables are outside.
+    """Warns, in one line, of the assignments of a step that nothing runs."""
+    # The handles of a function's variables are outside of the function.
     outside = {id(inner): outer for outer, inner in getattr(made.graph, "captures", ())}
     keys = tf1.GraphKeys
     names = {

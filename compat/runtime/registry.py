@@ -1,4 +1,4 @@
-"""The runtimes by name, and what tells them apart before one of them is loaded."""
+"""The runtimes by name, with the facts that are needed before one of them is loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """What a runtime has; its module is `compat.runtime.NAME.runtime`."""
+    """The capabilities of a runtime, whose module is `compat.runtime.NAME.runtime`."""
 
     has_coordinator: bool  # One task hands out steps, the updates of all; else each runs a graph.
 

@@ -1,4 +1,4 @@
-"""What a session and a runtime are passed of the run that they are part of."""
+"""A run, as sessions and runtimes read it: where it writes, and how often."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from compat.errors import UserError
 class Run:
     """A run of a program, as one of its tasks sees it: what it records, where, and when.
 
-    A `Supervisor` is one. Sessions and runtimes read it, and never make one. The services of the
-    supervisor write what is due by it, and only where `is_chief`.
+    A `Supervisor` is a `Run`. Sessions and runtimes read it, and never create one. The supervisor's
+    services write summaries and checkpoints at its intervals, on the chief only (`is_chief`).
     """
 
     USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
@@ -21,10 +21,10 @@ class Run:
     services: Any
     is_chief: bool  # Gives the variables their first values, writes checkpoints and summaries.
     logdir: str | None  # To which it writes.
-    recovery: CheckpointIO  # Of that folder.
+    recovery: CheckpointIO  # The checkpoints of the log folder.
     saver: Any
     save_path: str | None  # Prefix of the checkpoints, without the step.
-    save_model_secs: float  # Between two; 0 for none.
+    save_model_secs: float  # Seconds between two checkpoints; 0 for none.
     save_summaries_secs: float
     global_step: Any  # The variable that counts the updates, or None.
     summary_op: Any  # A tensor, a `Step`, or `USE_DEFAULT`.
@@ -35,12 +35,12 @@ class Run:
     recovery_wait_secs: float
     max_wait_secs: float
     own: Any  # TensorFlow's supervisor, of a graph.
-    graph_arguments: dict[str, Any]  # Of that, which were given.
+    graph_arguments: dict[str, Any]  # The arguments for that supervisor.
     _writer: Any
 
     @property
     def summary_writer(self) -> Any:
-        """The chief's `FileWriter` in the log folder, made when first asked for, else None."""
+        """The chief's `FileWriter` in the log folder, created on first use; else None."""
         if self._writer is self.USE_DEFAULT:
             self._writer = self.own.summary_writer
         return self._writer
@@ -49,7 +49,7 @@ class Run:
         """Writes a summary: a `Summary`, its serialized bytes, or a dict of scalars by name.
 
         Raises:
-          UserError: there is nothing to write to.
+          UserError: the run has no summary writer.
         """
         if self.summary_writer is None:
             raise UserError(

@@ -1,4 +1,4 @@
-"""The saver of a program: TensorFlow's own class on both runtimes, with promises of ours."""
+"""The saver of a program: a subclass of TensorFlow's on both runtimes, which refuses NaN."""
 
 from __future__ import annotations
 
@@ -20,18 +20,16 @@ from compat.runtime.interface import current_runtime
 class Saver(metaclass=abc.ABCMeta):
     """A `tf.compat.v1.train.Saver` on either runtime, with the same arguments.
 
-    It differs in what it promises: a trainable variable with NaN or infinity is not saved; the
-    chief alone writes, so that parameter servers need no folder; the folder of a checkpoint is
-    made; all checkpoints that are kept are listed in the file `checkpoint`, also if none is ever
-    deleted. What TensorFlow raises as a plain `ValueError`, `TypeError` or `RuntimeError` is a
-    `UserError` too.
+    It does not save NaN or infinity in a trainable variable. Only the chief writes, so parameter
+    servers need no folder. `save` creates the folder of a checkpoint. The file `checkpoint` lists
+    all checkpoints, even if none is ever deleted. A `ValueError`, `TypeError` or `RuntimeError` of
+    TensorFlow is also a `UserError`.
 
-    The rest is TensorFlow's: operations are added to the graph, so that the
-    variables are made before the saver; `save` writes the meta graph. With `sharded=True` each
-    server writes its own part, to its own disk. A `saver_def` or `builder` of yours brings
-    its own operations, which save NaN as well.
+    All else is TensorFlow's: the saver adds operations to the graph, so create it after the
+    variables; `save` writes the meta graph. With `sharded=True` each server writes its part to its
+    own disk. A `saver_def` or `builder` of the program has its own operations, which do save NaN.
 
-    Args (those of TensorFlow; most used are):
+    Args (those of TensorFlow, of which these are used most):
       var_list: the variables to save, as a list or a dict by name; None means all.
       max_to_keep: how many checkpoints to keep; None or 0 keeps all.
 
@@ -42,7 +40,7 @@ class Saver(metaclass=abc.ABCMeta):
     _max_to_keep: int | None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Saver:
-        """Returns a saver of the runtime in use; also one of a subclass of yours."""
+        """Returns a saver of the current runtime, which is also an instance of `cls`."""
         own: type[Saver] = current_runtime().saver_class
         if issubclass(cls, own):
             own = cls
@@ -66,7 +64,7 @@ class Saver(metaclass=abc.ABCMeta):
           **kwargs: as TensorFlow's.
 
         Returns:
-          The prefix written, such as "logs/model.ckpt-100"; None of a saver without variables.
+          The prefix of the files, such as "logs/model.ckpt-100"; None without variables.
 
         Raises:
           NotFiniteError: a trainable variable has NaN or infinity in it; nothing is written.
@@ -78,8 +76,8 @@ class Saver(metaclass=abc.ABCMeta):
         """Restores the variables from the checkpoint `save_path`.
 
         Raises:
-          UserError: there is no such checkpoint, or it is of another model; it is the `OpError`
-            that TensorFlow raises as well.
+          UserError: the checkpoint does not exist, or is of another model; the error is also the
+            `OpError` that TensorFlow raises.
         """
         raise NotImplementedError
 
@@ -93,7 +91,7 @@ class Saver(metaclass=abc.ABCMeta):
         raise NotImplementedError
 
     def variables(self) -> dict[str, Any] | None:
-        """Returns the variables that are saved, by name; None if they cannot be told."""
+        """Returns the variables that are saved, by name; None if they are not known."""
         raise NotImplementedError
 
     def recover(
@@ -101,8 +99,8 @@ class Saver(metaclass=abc.ABCMeta):
     ) -> dict[str, np.ndarray] | None:
         """Recovers an earlier process's checkpoints; returns the values of the newest whole one.
 
-        Logs each that is skipped, such as one truncated by a power cut. Returns None if the
-        variables of this saver cannot be told.
+        Logs each checkpoint that it skips, such as one truncated by a power cut. Returns None if
+        the variables of this saver are not known.
         """
         whole, values = read_newest(checkpoint_paths, say)
         self.recover_last_checkpoints(whole)
@@ -112,19 +110,20 @@ class Saver(metaclass=abc.ABCMeta):
             return None
         return fitted(whole[-1], values, variables, current_runtime().slices())
 
-    _listed: Sequence[str] = ()  # All there are, where none is deleted.
+    _listed: Sequence[str] = ()  # All checkpoints, if none is ever deleted.
 
     @contextlib.contextmanager
     def _writing(self, prefix: str) -> Iterator[None]:
-        """Makes the folder of a checkpoint; raises `NotWrittenError` if something is not written.
+        """Creates the folder of a checkpoint; raises `NotWrittenError` if a file is not written.
 
-        An error that names no file of it, such as that of a lost peer, is passed on.
+        An error that does not name a file of the checkpoint, such as a lost peer, is raised as is.
         """
         folder = os.path.dirname(prefix)
         try:
             if folder:
                 tf1.gfile.MakeDirs(folder)
-                tf1.gfile.ListDirectory(folder)  # TensorFlow 1.15 makes none where a file is.
+                # TensorFlow 1.15 reports no error if a file has the name of the folder.
+                tf1.gfile.ListDirectory(folder)
         except tf1.errors.OpError as error:
             raise NotWrittenError(
                 f"checkpoint {prefix}", error.message.rpartition("; ")[2]
@@ -141,9 +140,9 @@ class Saver(metaclass=abc.ABCMeta):
             raise NotWrittenError(f"checkpoint {prefix}", reason) from error
 
     def _list_all(self, prefix: str | None, latest_filename: str | None) -> None:
-        """Lists a checkpoint with the earlier ones; TensorFlow lists only it, if none is deleted.
+        """Lists a checkpoint with the earlier ones, so that they can replace a damaged newest one.
 
-        So an earlier one can be found if the newest is damaged.
+        If none is ever deleted, TensorFlow would list the newest checkpoint alone.
         """
         if prefix is not None and not self._max_to_keep:
             self._listed = [path for path in self._listed if path != prefix] + [prefix]
@@ -155,7 +154,7 @@ class Saver(metaclass=abc.ABCMeta):
 
 @contextlib.contextmanager
 def user_errors(remedy: str) -> Iterator[None]:
-    """Raises TensorFlow's plain errors of Python as a `UserError` that ends with `remedy`."""
+    """Converts TensorFlow's `ValueError` and the like to a `UserError` that ends in `remedy`."""
     try:
         yield
     except (TypeError, ValueError, RuntimeError) as error:
@@ -166,7 +165,7 @@ def user_errors(remedy: str) -> Iterator[None]:
 
 
 def step_number(session: Any, global_step: Any) -> Any:
-    """Returns a step as a number, whether it is given as one, as a variable, or as its name."""
+    """Returns a step as a number; `global_step` is a number, a variable, or its name."""
     if global_step is None or isinstance(global_step, (int, np.integer)):
         return global_step
     return int(np.asarray(session.run(global_step)).item())

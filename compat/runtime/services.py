@@ -20,21 +20,21 @@ from compat.runtime.session import Session, Values
 class Services:
     """The standard services of a supervisor, without threads: training calls write what is due.
 
-    While it is `running`, something will be due.
+    While the services are `running`, training calls check what is due.
     """
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._lock = threading.RLock()  # A program may train on several threads.
         self.running = False
-        # The session in which this task makes its updates, and its part in the run.
+        # The session in which this task makes its updates, and the task's part in the run.
         self.part: tuple[Session, Departures] | None = None
         self._last_summary: float | None = None
         self._last_save = self._last_count = 0.0
         self._counted = 0
 
     def start(self, session: Session) -> None:
-        """Writes what TensorFlow's threads write at once; the rest is due with training calls."""
+        """Writes what TensorFlow's threads write at their start; training calls write the rest."""
         run, writer = self._run, self._run.summary_writer
         summaries = run.save_summaries_secs if writer else 0
         self.running = bool(summaries or run.save_model_secs)
@@ -50,7 +50,7 @@ class Services:
             self.save(session)
 
     def enter(self, session: Session) -> None:
-        """Announces to the chief that this task trains in a session, where it would not know."""
+        """Announces to the chief that this task trains, if the chief cannot know otherwise."""
         server, run = self._run.runtime.server, self._run
         departures = None if server is None else server.departures
         # Replicas make no update without their chief.
@@ -60,7 +60,7 @@ class Services:
             self.part = session, departures
 
     def follow_others(self, *args: Any, **kwargs: Any) -> bool:
-        """Ends the part of this task; the chief waits for others: returns whether some trained.
+        """Ends this task's part; the chief waits for the others. Returns whether some trained.
 
         The arguments are those of `Departures.wait_for_others`.
         """
@@ -96,8 +96,8 @@ class Services:
     ) -> None:
         """Writes what is due after a call that trains; `values` are those of a step, or None.
 
-        Where it `collects` the step's own summary operations, `summary` is what they have made, if
-        this call was asked for it; the values are not written then.
+        If the call `collects` the step's own summary operations, `summary` is their result, if a
+        summary was due; the values are not written then.
         """
         if not self.running:
             return
@@ -129,7 +129,7 @@ class Services:
         return last is None or time.monotonic() - last >= every
 
     def write_summary(self, session: Any, summary: Any, step: int | None) -> None:
-        """Writes a summary, and starts the time until the next; see `summary_computed`."""
+        """Writes a summary, and restarts the interval to the next one; see `summary_computed`."""
         if isinstance(summary, dict):
             values = [tf1.Summary.Value(tag=n, simple_value=v) for n, v in summary.items()]
             summary = tf1.Summary(value=values)

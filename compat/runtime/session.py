@@ -1,4 +1,4 @@
-"""What a program holds while it trains: a session that runs steps, on either runtime."""
+"""The interface of sessions and steps, which is the same on either runtime."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from compat.errors import UserError
 from compat.runtime.graphs.device_placement import Placed
 from compat.runtime.outputs import structured
 
-Values = Dict[str, Any]  # Floats; arrays of what is not a scalar.
+Values = Dict[str, Any]  # Scalars as floats, all else as arrays.
 
 
 class Step(abc.ABC):
-    """A function that a session runs; made by `compat.step`.
+    """A function that a session runs; created by `compat.step`.
 
     Attributes:
       names: the names of its scalars, in the order in which they are packed.
       others: the names of its other values.
-      tensors: what is fetched, by the name of the value; see `step["name"]`.
-      operations_by_name: the same of the operations that its function returns.
-      structures: the lists, tuples and dicts that its function returns, of names of their parts.
-      summary: what `SummarySaverHook(summary_op=...)` fetches, a string tensor: the merged
-        `tf1.summary` operations of the step; None if it has none.
+      tensors: the tensor of each value, by name; see `step["name"]`.
+      operations_by_name: the operations that its function returns.
+      structures: the lists, tuples and dicts that its function returns, with names as leaves.
+      summary: the merged `tf1.summary` operations of the step, a string tensor, for
+        `SummarySaverHook(summary_op=...)`; None if it has none.
     """
 
     names: list[str]
@@ -37,10 +37,10 @@ class Step(abc.ABC):
     summary: Any
 
     def __getitem__(self, name: str) -> Any:
-        """Returns what hooks and sessions fetch of the step; a tensor on either runtime.
+        """Returns the tensor or operation of a value, for the fetches of hooks and sessions.
 
         `session.run([step["train"], step["loss"]], feed_dict={"x": ...})` computes these values
-        alone, as `select` does, in the structure that a session of TensorFlow returns.
+        alone, as `select` does, and returns them in the structure of the fetches.
 
         Raises:
           UserError: the step has no value of this name.
@@ -58,11 +58,11 @@ class Step(abc.ABC):
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> Any:
         """Returns a step that computes these values alone, in the same graph as this one.
 
-        So one function can build all that a program computes, as a graph of TensorFlow 1.x does,
-        and each call runs its part: `step.select("loss", "train")`, `step.select("accuracy")`.
+        So one function can build everything that a program computes, as in TensorFlow 1.x, and
+        each call runs a part of it: `step.select("loss", "train")`, `step.select("accuracy")`.
 
         Args:
-          names: of values and operations that the function returns.
+          names: the names of values and operations that the function returns.
           inputs: the parameters of the function that a call passes, in this order; by default all.
 
         Raises:
@@ -80,7 +80,7 @@ class Step(abc.ABC):
     def unpack(self, vector: Any, *others: Any) -> Values:
         """Returns the values of a call by name: floats, strings as bytes, others as arrays.
 
-        Those of a structure are parts of it, which `structured` makes whole.
+        The parts of a structure are separate values, which `structured` puts together.
         """
         values: Values = dict(zip(self.names, np.asarray(vector).tolist()))
         values.update(zip(self.others, map(_value, others)))
@@ -128,7 +128,7 @@ class StepDefinition(NamedTuple):
         return [*range(len(known))] if inputs is None else [known.index(name) for name in inputs]
 
     def check_arrays(self, stacked: Sequence[Any]) -> None:
-        """Raises a `UserError` if calls pass other arrays; each of `stacked` has a row for each."""
+        """Raises a `UserError` if the arrays, with a row for each call, do not fit."""
         self._check_number(len(stacked))
         self._check_shapes(stacked, rows=True)
 
@@ -142,7 +142,7 @@ class StepDefinition(NamedTuple):
     def _check_shapes(self, arrays: Sequence[Any], rows: bool = False) -> None:
         for i, (spec, array) in enumerate(zip(self.signature, arrays)):
             if type(spec).__name__ != "TensorSpec":
-                continue  # What is sparse has no shape of NumPy.
+                continue  # A sparse value has no NumPy shape.
             shape = np.shape(array)[int(rows) :]
             if not spec.shape.is_compatible_with(shape):
                 raise UserError(
@@ -153,11 +153,12 @@ class StepDefinition(NamedTuple):
     def arrays(self, given: Sequence[Any], feed_dict: Mapping[Any, Any] | None) -> list[Any]:
         """Returns the arrays of a call in the signature's order.
 
-        Those of `feed_dict`, by the name of their `tf.TensorSpec`, are not among the `given`.
+        `given` has the arrays that are not in `feed_dict`, which is keyed by the names of
+        `tf.TensorSpec`s.
 
         Raises:
-          UserError: the signature does not have such a name, there are too few or too many, or
-            one has another shape.
+          UserError: the signature lacks a name, there are too few or too many arrays, or an array
+            has another shape.
         """
         names = [getattr(spec, "name", None) for spec in self.signature]
         fed = {fed_name(key): array for key, array in (feed_dict or {}).items()}
@@ -176,7 +177,7 @@ class StepDefinition(NamedTuple):
 
 
 def fed_name(key: Any) -> str:
-    """Returns the name of a feed's key: a text, with ":0" or without, or a `tf.TensorSpec`."""
+    """Returns the name of a key of a feed: a string, with ":0" or without, or a `tf.TensorSpec`."""
     return str(getattr(key, "name", key)).partition(":")[0]
 
 
@@ -195,20 +196,20 @@ def number_of_updates(stacked: Sequence[Any], count: int | None) -> int:
 
 
 class Interrupted(Exception):
-    """A call was given up, as the program has asked for by `Session.is_overdue`."""
+    """A call was given up, because `Session.is_overdue` returned true."""
 
 
 class Session(abc.ABC):
     """Runs steps; opened by `Supervisor.managed_session` or `prepare_or_wait_for_session`.
 
     Attributes:
-      planned_step: the global step that is reached when everything that was scheduled is done, as
-        far as this process knows: on the legacy runtime the last one seen, on the modern runtime
-        what the coordinator has scheduled.
-      on_updates: called with the index of a worker, None for this process or if it is not known,
-        how many updates it has made, and the values of the last.
-      is_overdue: asked while a call is being built, and every few seconds while it is waited for;
-        if it says so, the call raises `Interrupted`. A call that has begun may still be made.
+      planned_step: the global step when all scheduled steps are done, as far as this process knows:
+        on the legacy runtime the last step that it has read, on the modern runtime the number of
+        steps that the coordinator has scheduled.
+      on_updates: called with the index of a worker (None for this process or an unknown worker),
+        the number of updates that it has made, and the values of the last.
+      is_overdue: called while a call is being built, and every few seconds during the call; if it
+        returns true, the call raises `Interrupted`. The updates of that call may still be made.
     """
 
     planned_step: int = 0
@@ -221,9 +222,9 @@ class Session(abc.ABC):
 
         Arrays may also be given by the names in the step's signature: `feed_dict={"x": ...}`.
 
-        On the modern runtime workers are kept busy, so the values may be those of a call of this
-        step that was scheduled a little earlier. A variable, or a list or dict of variables, gives
-        their values. On the legacy runtime everything else that a `tf.compat.v1.Session` runs, too.
+        The modern runtime keeps workers busy, so the values may be those of a call of this step
+        that was scheduled a little earlier. `fetches` may also be anything that a
+        `tf.compat.v1.Session` fetches, such as a variable or a list of variables.
 
         Raises:
           tf.errors.OutOfRangeError: the step's dataset has ended: this worker's on the legacy
@@ -234,13 +235,13 @@ class Session(abc.ABC):
     def run_many(self, step: Step, *stacked: Any, count: int | None = None) -> Values:
         """Runs several updates; returns the values of the last. On no updates, {}.
 
-        On the modern runtime these updates are one closure, which one worker runs; until 200
-        were asked for in calls of this size, they are closures of 10.
+        On the modern runtime these updates are one closure, which one worker runs; for the first
+        200 updates of calls of this size, they are closures of 10.
 
         Args:
           step: as for `run`.
-          *stacked: arrays, of which each update is given one leading index.
-          count: updates of a step without arrays; by default 1.
+          *stacked: arrays with a row for each update.
+          count: number of updates of a step without arrays; by default 1.
 
         Raises:
           UserError: the arrays have different numbers of rows, or `count` is another one.
@@ -249,10 +250,10 @@ class Session(abc.ABC):
 
     @abc.abstractmethod
     def drain(self) -> Iterator[Values]:
-        """Waits for all that was scheduled, and yields the values that were not seen yet."""
+        """Waits for all scheduled steps, and yields the values that no call has returned yet."""
 
     def settle(self) -> None:  # noqa: B027 - Only a coordinator makes updates ahead.
-        """Waits for all that was scheduled, and counts it; its values are still to be seen."""
+        """Waits for all scheduled steps, and counts them; `drain` still yields their values."""
 
     def check_overdue(self) -> None:
         """Raises `Interrupted` if the session `is_overdue`."""
@@ -274,14 +275,14 @@ class Session(abc.ABC):
         """Writes the graph's summary, if it needs no input of a training call."""
 
     def any_worker(self, flag: bool) -> bool:
-        """Returns whether the flag is set in any of the workers that make each update together.
+        """Returns whether the flag is set on any of the workers that make each update together.
 
-        They all have to ask at the same steps. Elsewhere it is this process's flag.
+        All of them have to call this at the same steps. Other workers get their own flag back.
         """
         return flag
 
     def leave(self) -> None:  # noqa: B027 - Asynchronous workers may.
-        """Called after the last step, where workers that update together have to see to others."""
+        """Called after the last step, so that workers that update together leave together."""
 
     @abc.abstractmethod
     def close(self) -> None:
