@@ -12,20 +12,23 @@ from compat.processes.command import begin, report
 
 # Purpose and module of each command.
 _COMMANDS = {
-    "run": ("run an unchanged script on the installed TensorFlow", "scripts.run"),
+    "run": ("run an unchanged script on the installed TensorFlow", "scripts.commands.run"),
     "check": (
         "list what a script uses that has changed, without running it",
-        "scripts.checking.command",
+        "scripts.commands.check",
     ),
-    "migrate": ("write a script anew for today's release, by rules", "scripts.migrating.command"),
+    "migrate": ("write a script anew for today's release, by rules", "scripts.commands.migrate"),
     "prove": (
         "run a program twice, and report where the two first differ",
-        "scripts.migrating.proving.command",
+        "scripts.commands.prove",
     ),
-    "serve": ("run a standalone server for clients that connect with grpc://", "scripts.serve"),
+    "serve": (
+        "run a standalone server for clients that connect with grpc://",
+        "scripts.commands.serve",
+    ),
     "convert-checkpoint": (
         "convert a checkpoint or a graph of an old program for another",
-        "scripts.converting.command",
+        "checkpoint.converting.command",
     ),
     "lock": ("write what a script needs as constraints and a container file", "doctor.lock"),
     "doctor": ("show what works in this environment, and how to fix the rest", "doctor"),

@@ -8,11 +8,11 @@ from typing import Any, Callable
 from compat._tensorflow import startup, tf1
 from compat.cluster import access, keepalive, ports, proxies, roles
 from compat.cluster.address import split_address
+from compat.cluster.liveness import identity
+from compat.cluster.liveness.cluster import Cluster
 from compat.cluster.roles import Role
 from compat.cluster.spec import checked_cluster, only_task
 from compat.errors import UserError, raised_as
-from compat.liveness import identity
-from compat.liveness.cluster import Cluster
 from compat.runtime.interface import select_runtime
 
 
@@ -43,8 +43,8 @@ class Server(Cluster):
         the call needs other tasks and one of them does not answer. An exception that it raises ends
         the wait.
 
-    It has the attributes of `compat.liveness.cluster.Cluster` too, such as `serves`, `is_chief`,
-    `task` and `target`.
+    It has the attributes of `compat.cluster.liveness.cluster.Cluster` too, such as `serves`,
+    `is_chief`, `task` and `target`.
 
     Attributes:
       runtime: name of the runtime, "legacy" or "modern".

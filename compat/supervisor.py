@@ -9,9 +9,9 @@ from typing import Any, Callable, Iterator
 
 from compat._tensorflow import private, tf1
 from compat.checkpoint.io import BASENAME, CheckpointIO
+from compat.cluster.liveness import run_state, watchdog
+from compat.cluster.liveness.coordination import Coordinated
 from compat.errors import UserError
-from compat.liveness import run_state, watchdog
-from compat.liveness.coordination import Coordinated
 from compat.runtime.interface import current_runtime
 from compat.runtime.run import Run
 from compat.runtime.services import Services

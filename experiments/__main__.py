@@ -23,7 +23,7 @@ def main() -> int:
         begin()
     except UserError as error:
         return report(error)
-    found = [*_HERE.glob("[!_]*.py"), *_HERE.glob("classics/[!_]*.py")]
+    found = [*_HERE.glob("[!_]*.py"), *_HERE.glob("classics/[!_]*.py"), *_HERE.glob("*/predict.py")]
     programs = {path.stem: path for path in found}
     programs.update((path.parent.name, path) for path in _HERE.glob("*/__main__.py"))
     programs = dict(sorted(programs.items()))

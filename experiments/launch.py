@@ -26,8 +26,8 @@ from compat.errors import Parser, UserError, reason_of
 from compat.processes.command import run as run_command
 from compat.processes.local_cluster import LocalCluster, commands
 from compat.processes.output import open_log
-from compat.scripts.cluster import tasks
-from compat.scripts.cluster.task_arguments import Spelling
+from compat.scripts.clusters import tasks
+from compat.scripts.clusters.task_arguments import Spelling
 from experiments.launching import manifests, program
 
 _USAGE = "python -m experiments.launch [options] -- PROGRAM [arguments of the program]"

@@ -179,4 +179,4 @@ def test_wheel_holds_the_packages_and_nothing_else() -> None:
     assert commands == {"compat", "experiments"}
     top = {file.parts[0] for file in files if file.name not in commands}
     assert {name for name in top if not name.endswith(".dist-info")} == set(PACKAGES)
-    assert any(file.match("compat/requirements/tf1.15.txt") for file in files)
+    assert any(file.match("compat/doctor/requirements/tf1.15.txt") for file in files)

@@ -25,10 +25,10 @@ FREE = {
     "compat._tensorflow.embeddings": "a module in which it replaces a function",
     "compat._tensorflow.internals": "names that newer releases moved, which it puts back",
     "compat.estimator.": "the package tensorflow-estimator, which is not developed any more",
-    "compat.scripts.calls.variable_tracking": "layers of Keras 3, whose variables it adds to",
-    "compat.scripts.contrib.": "parts of tf.contrib, which extended private classes as well",
+    "compat.scripts.shims.variable_tracking": "layers of Keras 3, whose variables it adds to",
+    "compat.contrib.": "parts of tf.contrib, which extended private classes as well",
     "compat.scripts.names.": "names that old scripts import; those that are gone have a message",
-    "compat.scripts.migrating.proving.recorder.": "runs on other releases, without this package",
+    "compat.scripts.proving.recorder.": "runs on other releases, without this package",
 }
 # Of Python, which documents them, and an attribute of nodes of graphs.
 KNOWN = {"_asdict", "_class", "_exit", "_fields", "_getframe", "_make", "_replace"}

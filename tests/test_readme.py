@@ -17,7 +17,7 @@ import pytest
 from absl import flags
 
 from compat.cluster.ports import reserve
-from compat.scripts import run
+from compat.scripts.commands import run
 from experiments import launch
 from experiments.launching import command_line
 from experiments.mnist import MNIST
@@ -162,7 +162,9 @@ def test_training_commands_are_understood(command: str) -> None:
     assert main.read_flags(MNIST, values)
 
 
-@pytest.mark.parametrize("module", ["experiments.matpow", "experiments.shared_queue"])
+@pytest.mark.parametrize(
+    "module", ["experiments.classics.matpow", "experiments.classics.shared_queue"]
+)
 def test_flags_of_other_programs_are_known(module: str) -> None:
     own = [shlex.split(c.split(module)[1]) for c in commands() if module in c]
     assert own

@@ -30,7 +30,7 @@ except ModuleNotFoundError as missing:
         f"fix with: {sys.executable} -m pip install packaging importlib-metadata"
     ) from None
 
-_FOLDER = (Path(__file__).parents[1] / "requirements").resolve()
+_FOLDER = (Path(__file__).parent / "requirements").resolve()
 # Raised for a package that is missing, or whose metadata is broken; the last one if
 # something has imported the newest importlib_metadata, which replaces Python's.
 _UNREADABLE = (metadata.PackageNotFoundError, KeyError, ValueError, OSError)

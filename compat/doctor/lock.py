@@ -20,7 +20,7 @@ from typing import Iterator, NamedTuple
 from compat.doctor import constraints
 from compat.doctor.audit import audit
 from compat.errors import Parser, UserError
-from compat.scripts.source import conversion
+from compat.scripts.reading import conversion
 
 _PROJECT = "compat-experiments"
 _OURS = ("compat", "experiments", "models")

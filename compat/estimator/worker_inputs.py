@@ -14,11 +14,11 @@ import json
 from typing import Any, Callable, Iterator
 
 from compat._tensorflow import tf, tf1
+from compat.cluster.liveness import key_value
+from compat.cluster.liveness.monitor import Monitor
 from compat.cluster.spec import Task
 from compat.errors import PeerError, UserError
 from compat.estimator.lifted_inputs import Inputs
-from compat.liveness import key_value
-from compat.liveness.monitor import Monitor
 from compat.runtime.graphs.session import eagerly
 from compat.server import Server
 

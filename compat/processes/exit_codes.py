@@ -11,8 +11,8 @@ from typing import Any, Callable
 
 from absl import app, flags
 
+from compat.cluster.liveness import watchdog
 from compat.errors import PeerError, Stopped, UserError, one_line
-from compat.liveness import watchdog
 from compat.processes.command import begin, report
 from compat.runtime import interface
 

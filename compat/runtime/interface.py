@@ -12,8 +12,8 @@ import threading
 from typing import Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import coordinator_module, datasets, version
+from compat.cluster.liveness.cluster import Cluster
 from compat.errors import UserError
-from compat.liveness.cluster import Cluster
 from compat.runtime.graphs.ahead import begin
 from compat.runtime.registry import RUNTIMES
 from compat.runtime.run import Run

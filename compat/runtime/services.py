@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.cluster.liveness.departures import Departures, updates_together
 from compat.errors import is_success
-from compat.liveness.departures import Departures, updates_together
 from compat.runtime.run import Run
 from compat.runtime.session import Session, Values
 

@@ -1,5 +1,6 @@
-"""Commands that run, check and convert scripts and checkpoints of TensorFlow 0.8 to 1.15.
+"""Scripts and programs of TensorFlow 0.8 to 1.15: they are run, checked, migrated and proved.
 
-`names.namespace` builds the `tensorflow` module that a script imports, from `tf.compat.v1` and the
-table in `names`. `imports` shows it to the script's own modules only.
+A command line goes to `commands`. `reading` parses a file and finds its names; `rules` finds, and
+rewrites, uses that have changed since 2016. `compat run` shows the script the modules of `view`,
+whose names the tables in `names` take from `shims`, `compat.contrib` and TensorFlow.
 """

@@ -9,9 +9,7 @@ import sys
 import types
 from typing import Any, Sequence
 
-from compat.scripts import imports
-from compat.scripts.names import libraries, namespace
-from compat.scripts.source import python2_builtins
+from compat.scripts.view import imports, libraries, namespace, python2_builtins
 
 _TOP = "compat.v1."
 _PACKAGES = "packages."

@@ -3,6 +3,6 @@
 `tf.__version__` is then "0.12.1", and MNIST comes in the order of that time.
 """
 
-from compat.scripts.names import era
+from compat.contrib import era
 
 era.found = "0.x"

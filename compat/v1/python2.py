@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import importlib
 
-from compat.scripts.names import namespace
-from compat.scripts.source import python2_builtins
+from compat.scripts.view import namespace, python2_builtins
 
 divide = python2_builtins.classic_division
 decode = python2_builtins.classic_decode
 # Those that no conversion of the text replaces, such as `cmp`.
 globals().update({k: v for k, v in python2_builtins.BUILTINS.items() if k[0] != "_"})
 
-_TEXT = "compat.scripts.cluster.text"
+_TEXT = "compat.scripts.view.text"
 if _TEXT not in namespace.when_loaded:
     namespace.when_loaded.append(_TEXT)
     if namespace.top.cache_info().currsize:  # TensorFlow is loaded already.

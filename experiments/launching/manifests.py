@@ -19,7 +19,7 @@ from compat.cluster.spec import Task
 from compat.errors import UserError
 from compat.processes.group import Command
 from compat.processes.local_cluster import commands
-from compat.scripts.cluster.task_arguments import Spelling
+from compat.scripts.clusters.task_arguments import Spelling
 
 NAME = "training"  # Also the label by which the NetworkPolicy in deploy/ selects pods.
 _PORT = 2222

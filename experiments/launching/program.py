@@ -11,10 +11,10 @@ from typing import Iterable, Sequence
 
 from compat.errors import UserError
 from compat.processes.forking import ForkServer, read_early
-from compat.scripts import run
-from compat.scripts.cluster import forkable, tasks
-from compat.scripts.cluster.task_arguments import Spelling, by_flags
-from compat.scripts.source import conversion
+from compat.scripts.clusters import forkable, tasks
+from compat.scripts.clusters.task_arguments import Spelling, by_flags
+from compat.scripts.commands import run
+from compat.scripts.reading import conversion
 from experiments.launching.command_line import log_level
 from experiments.launching.launcher import loading
 
@@ -74,7 +74,7 @@ def task_arguments(choice: str, argv: Sequence[str], jobs: Iterable[str]) -> Spe
 def forking(argv: Sequence[str]) -> tuple[dict[str, str], ForkServer | None]:
     """Returns what is added to the environment of a command, and what forks its tasks.
 
-    The latter is None if each has to be started alone; see `compat.scripts.cluster.forkable`.
+    The latter is None if each has to be started alone; see `compat.scripts.clusters.forkable`.
     """
     path, _ = _source(argv)
     found = None if path is None else forkable.survey(path)

@@ -14,7 +14,7 @@ from typing import Any, Iterable
 
 import compat
 from compat import UserError, tf1
-from compat.liveness import key_value
+from compat.cluster.liveness import key_value
 from experiments.training.recording import seen
 from experiments.training.recording.tally import Tally
 

@@ -11,10 +11,10 @@ from typing import Any
 import compat
 from compat.checkpoint import files
 from compat.cluster import access, proxies
+from compat.cluster.liveness import identity
+from compat.cluster.liveness.monitor import Monitor
 from compat.cluster.roles import Role, chief_task
 from compat.cluster.spec import ClusterSpec, Task
-from compat.liveness import identity
-from compat.liveness.monitor import Monitor
 from compat.runtime.interface import Runtime
 from compat.tracking import FINISHED, KILLED, Tracker, store_uri
 from experiments.evaluation import best_checkpoint

@@ -8,10 +8,10 @@ import compat
 from compat._tensorflow.release import profiler_module, version
 from compat.checkpoint.io import CheckpointIO
 from compat.cluster import roles
+from compat.cluster.liveness import shared_folder, watchdog
 from compat.cluster.roles import Role, role
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import Stopped
-from compat.liveness import shared_folder, watchdog
 from compat.processes.exit_codes import exit_at_once
 from compat.runtime.interface import Runtime
 from experiments.launching.signals import Stop

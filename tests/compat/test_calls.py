@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 
 from compat import tf1
-from compat.liveness.watchdog import is_stuck, retry_duplicate_rpc, retrying, run_with_watchdog
+from compat.cluster.liveness.watchdog import (
+    is_stuck,
+    retry_duplicate_rpc,
+    retrying,
+    run_with_watchdog,
+)
 
 
 def failing(*errors: Any) -> Any:
@@ -123,7 +128,7 @@ def test_what_a_call_returns_late_is_not_kept() -> None:
 
 def test_a_call_at_the_very_end_of_python() -> None:
     """Where Python 3.12 starts no thread any more."""
-    program = "import atexit; from compat.liveness.watchdog import submit\n"
+    program = "import atexit; from compat.cluster.liveness.watchdog import submit\n"
     program += "atexit.register(lambda: print(submit(lambda: 42).result()))"
     command = [sys.executable, "-c", program]
     assert subprocess.run(command, stdout=subprocess.PIPE, timeout=150).stdout == b"42\n"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from compat.cluster.liveness import identity
 from compat.cluster.spec import ClusterSpec
-from compat.liveness import identity
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram

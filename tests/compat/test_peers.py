@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from compat import tf1
+from compat.cluster.liveness.diagnosis import peer_error
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import PeerError
-from compat.liveness.diagnosis import peer_error
 
 if TYPE_CHECKING:
     from tests.conftest import StartCluster

@@ -15,9 +15,9 @@ import pytest
 
 from compat.cluster import ports
 from compat.cluster.address import split_address
+from compat.cluster.liveness.monitor import Monitor, connection_checks
+from compat.cluster.liveness.probe import drop_if_own, reason_not_serving, reason_unreachable
 from compat.errors import PeerError, UserError
-from compat.liveness.monitor import Monitor, connection_checks
-from compat.liveness.probe import drop_if_own, reason_not_serving, reason_unreachable
 
 DEADLINE_SECS = 60
 
@@ -25,7 +25,7 @@ DEADLINE_SECS = 60
 TASK = """
 import socket, sys
 from compat.cluster import ports
-from compat.liveness.monitor import Monitor, connection_checks
+from compat.cluster.liveness.monitor import Monitor, connection_checks
 ports.release_inherited(int(sys.argv[1]))
 with socket.socket() as server:
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compat import errors
-from compat.liveness import run_state
+from compat.cluster.liveness import run_state
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram, StartCluster
@@ -132,7 +132,7 @@ def test_a_cluster_may_be_in_one_process(
 
 ENDS = """
 import multiprocessing, os, sys
-from compat.liveness import run_state
+from compat.cluster.liveness import run_state
 
 def end(error):
     os.write(1, (type(error).__name__ + " ").encode())
@@ -182,7 +182,7 @@ def test_the_end_of_a_process_is_told_with_its_error(
 
 @pytest.mark.once
 def test_an_error_in_a_notebook_s_cell_is_not_its_end() -> None:
-    source = "from compat.liveness import run_state\nrun_state.at_exit(print)\nint('no')\n"
+    source = "from compat.cluster.liveness import run_state\nrun_state.at_exit(print)\nint('no')\n"
     done = python("-i", "-", given=source)
     assert "ValueError" in done.stderr
     assert set(done.stdout.split()) == {"None"}

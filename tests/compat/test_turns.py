@@ -8,7 +8,7 @@ import time
 import pytest
 
 from compat._tensorflow import tf1
-from compat.liveness import turns
+from compat.cluster.liveness import turns
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.runtime.graphs.homes import task_device
-from compat.scripts.calls.classes import SyncReplicasOptimizer
+from compat.scripts.shims.classes import SyncReplicasOptimizer
 
 if TYPE_CHECKING:
     from tests.conformance import replica_rows

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from compat.cluster.liveness.shared_folder import complaint
 from compat.cluster.spec import Task
-from compat.liveness.shared_folder import complaint
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]

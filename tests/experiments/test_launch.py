@@ -26,7 +26,7 @@ import argparse, os, pathlib, socket, sys, time
 from compat.cluster import ports
 from compat.cluster.environment import cluster_from_hosts
 from compat.cluster.spec import Task, all_tasks
-from compat.liveness.monitor import Monitor, connection_checks
+from compat.cluster.liveness.monitor import Monitor, connection_checks
 
 flags = argparse.ArgumentParser()
 for name in ("strategy", "job_name", "task_index", "ps_hosts", "worker_hosts", "run_token", "then"):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from compat import tf1
+from compat.cluster.liveness.monitor import Monitor
 from compat.errors import PeerError
-from compat.liveness.monitor import Monitor
 from experiments.evaluation import best_checkpoint
 from experiments.training.recording import log_folder
 from experiments.training.recording.log_folder import Wait, activity_monitor

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from compat.cluster import ports
-from compat.liveness.monitor import Monitor, connection_checks
+from compat.cluster.liveness.monitor import Monitor, connection_checks
 
 pytestmark = pytest.mark.once
 refusals = runpy.run_path(str(Path(__file__).with_name("programs") / "refusals.py"))["refusals"]
-MODULE = "experiments.matpow"
+MODULE = "experiments.classics.matpow"
 SERVE = "compat"
 CPU = "/device:CPU:0"
 

@@ -14,7 +14,7 @@ from compat.cluster import ports
 
 pytestmark = [pytest.mark.once, pytest.mark.long]
 refusals = runpy.run_path(str(Path(__file__).with_name("programs") / "refusals.py"))["refusals"]
-MODULE = "experiments.shared_queue"
+MODULE = "experiments.classics.shared_queue"
 WORKERS = 3
 INCREMENTS = 150
 TOTAL = list(range(1, WORKERS * INCREMENTS + 1))

@@ -21,7 +21,7 @@ from compat.cluster.environment import (
 )
 from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task, checked_cluster
-from compat.scripts.cluster import addresses, inherited, tasks
+from compat.scripts.clusters import addresses, inherited, tasks
 from tests.fuzz.conftest import attempt, mutated, times, words
 
 pytestmark = pytest.mark.once

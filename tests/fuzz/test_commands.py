@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from compat.errors import UserError
-from compat.scripts.source import conversion
+from compat.scripts.reading import conversion
 from tests.conftest import PACKAGES
 from tests.fuzz.conftest import (
     CELLS,
@@ -45,7 +45,7 @@ PROCESSES = 15  # Of each kind, where others have a hundred inputs.
     [
         [*MNIST, "--flagfile=cluster.flags"],
         [*MNIST, "--strategy=ps", "--job_name=a\x1b[2J\nb", "--ps_hosts=a:1", "--worker_hosts=b:1"],
-        ["experiments.matpow", "--matrix_a=broken.npy"],
+        ["experiments.classics.matpow", "--matrix_a=broken.npy"],
         [*RUN, "broken.py"],
         [*RUN, "--cluster", "ps=1,worker=1", "broken.ipynb"],
         [*RUN, "--hosts=a:1=\udcff:٣", "broken.py"],

@@ -17,9 +17,8 @@ from compat.cluster.environment import check_agreement
 from compat.cluster.roles import role
 from compat.errors import UserError
 from compat.runtime.registry import has_coordinator
-from compat.scripts import run
-from compat.scripts.calls import flags as script_flags
-from compat.scripts.checking import command as check
+from compat.scripts.commands import check, run
+from compat.scripts.shims import flags as script_flags
 from compat.tracking import store_uri
 from compat.tracking.redaction import redacted_text
 from experiments.launching import command_line

@@ -44,8 +44,8 @@ SEEDS: list[tuple[int, str, list[str]]] = [
         ["experiments.mnist", *TRAINING, "--log_every=1", "--batch_size=50", "--seed=3"]
         + ["--learning_rate=0.1", "--eval_in_chief", "--clip_norm=2", "--run_name=a"],
     ),
-    (40, "", ["experiments.matpow", "--matrix_a=a.npy", "--matrix_b=a.npy", "--n=2"]),
-    (15, "", ["experiments.predict", "log", "--input=a.npy", "--checkpoint=last"]),
+    (40, "", ["experiments.classics.matpow", "--matrix_a=a.npy", "--matrix_b=a.npy", "--n=2"]),
+    (15, "", ["experiments.export.predict", "log", "--input=a.npy", "--checkpoint=last"]),
     (10, "", ["experiments.export", "log", "--format=saved_model", "--output=out"]),
     (15, "", ["experiments.report", "log", "--output=out"]),
     (10, "", ["experiments.launch", "--num_ps=1", "--num_workers=1", "--dry_run", "--", "a.py"]),

@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compat.errors import UserError, one_line
-from compat.scripts.checking import sources
 from compat.scripts.migrating import migration
+from compat.scripts.reading import conversion
+from compat.scripts.rules import sources
 from compat.scripts.rules.catalog import RULES, chosen
-from compat.scripts.source import conversion
 from tests.fuzz.conftest import PYTHON2, PYTHON3, SCRIPT_TOKENS, attempt, mutated
 
 pytest.importorskip("asttokens")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from compat.contrib import era
 from compat.errors import UserError, one_line
-from compat.scripts.checking import formats, sources
-from compat.scripts.cluster import task_arguments
-from compat.scripts.names import era
-from compat.scripts.source import conversion
+from compat.scripts.clusters import task_arguments
+from compat.scripts.reading import conversion
+from compat.scripts.rules import formats, sources
 from tests.fuzz.conftest import (
     CELLS,
     PYTHON2,

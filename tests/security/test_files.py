@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import experiments
+from compat.contrib.learn.preprocessing import VocabularyProcessor
 from compat.errors import UserError
-from compat.scripts.cluster import addresses, inherited
-from compat.scripts.contrib.learn.preprocessing import VocabularyProcessor
+from compat.scripts.clusters import addresses, inherited
 from compat.tracking.console import Console
 from compat.tracking.files import write_atomically
 from compat.tracking.mlflow import learning_curve

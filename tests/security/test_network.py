@@ -62,10 +62,10 @@ def test_hosts_of_a_cluster() -> None:
     [
         (["experiments.mnist", "--strategy=ps", *ONE_HERE], {}),
         (["experiments.mnist", "--strategy=ps"], TF_CONFIG),
-        (["experiments.shared_queue", *ONE_HERE], {}),
-        (["experiments.shared_queue"], TF_CONFIG),
+        (["experiments.classics.shared_queue", *ONE_HERE], {}),
+        (["experiments.classics.shared_queue"], TF_CONFIG),
         (
-            ["experiments.matpow", "--strategy=workers"]
+            ["experiments.classics.matpow", "--strategy=workers"]
             + ["--worker_hosts=127.0.0.1:2222,pc-01.invalid:2222"],
             {},
         ),

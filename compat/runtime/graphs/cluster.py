@@ -7,8 +7,8 @@ from typing import Any, ContextManager, Mapping
 
 from compat._tensorflow import startup, tf, tf1
 from compat.cluster import ports
+from compat.cluster.liveness import turns
 from compat.errors import UserError
-from compat.liveness import turns
 from compat.runtime.graphs import session
 
 _OWN_JOB = "program"

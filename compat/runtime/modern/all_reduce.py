@@ -13,11 +13,11 @@ from typing import Any, Sequence
 import numpy as np
 
 from compat._tensorflow import private, quietly, release, tf, tf1
+from compat.cluster.liveness import identity
+from compat.cluster.liveness.cluster import Cluster
+from compat.cluster.liveness.probe import reason_not_serving
 from compat.cluster.roles import chief_task
 from compat.errors import UserError
-from compat.liveness import identity
-from compat.liveness.cluster import Cluster
-from compat.liveness.probe import reason_not_serving
 from compat.runtime.graphs.packing import packed, unpacked
 
 _KEYS = "compat_all_reduce_keys"

@@ -10,10 +10,10 @@ from typing import Any
 
 from compat._tensorflow import private, release, startup, tf, tf1
 from compat.cluster import ports
+from compat.cluster.liveness import identity, probe
+from compat.cluster.liveness.cluster import Cluster
 from compat.cluster.roles import Role
 from compat.cluster.spec import ClusterSpec
-from compat.liveness import identity, probe
-from compat.liveness.cluster import Cluster
 
 _ASK_SECS = 0.2  # Between two questions whether a lost worker is back.
 

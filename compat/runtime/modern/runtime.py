@@ -7,8 +7,8 @@ import os
 from typing import Any, Iterator, Sequence
 
 from compat._tensorflow import tf
+from compat.cluster.liveness.cluster import Cluster
 from compat.errors import UserError
-from compat.liveness.cluster import Cluster
 from compat.runtime.graphs import session as graphs
 from compat.runtime.graphs.cluster import Membership
 from compat.runtime.interface import Runtime

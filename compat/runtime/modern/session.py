@@ -15,9 +15,9 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
+from compat.cluster.liveness.cluster import call_monitor
+from compat.cluster.liveness.watchdog import run_with_watchdog
 from compat.errors import UserError
-from compat.liveness.cluster import call_monitor
-from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.graphs.dependence import VARIABLES
 from compat.runtime.graphs.device_placement import worker_of
 from compat.runtime.graphs.nodes import dependencies

@@ -6,9 +6,9 @@ from typing import Any, Sequence
 
 from compat._tensorflow import private, tf1
 from compat.checkpoint.io import CheckpointIO
+from compat.cluster.liveness.departure_hook import DepartureHook
+from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, updates_together
 from compat.errors import is_success
-from compat.liveness.departure_hook import DepartureHook
-from compat.liveness.departures import REPLICAS_GRACE_SECS, updates_together
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.program.session import recoverable
 from compat.runtime.program.step import ProgramStep

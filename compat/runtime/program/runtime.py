@@ -10,8 +10,8 @@ import numpy as np
 from compat._tensorflow import embeddings, private, quietly, saving, tf1
 from compat.checkpoint import foreign
 from compat.checkpoint.files import writing_graph
-from compat.liveness.cluster import Cluster, call_monitor
-from compat.liveness.watchdog import run_with_watchdog
+from compat.cluster.liveness.cluster import Cluster, call_monitor
+from compat.cluster.liveness.watchdog import run_with_watchdog
 from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.program.monitored import ProgramMonitoredSession, ProgramSingularSession

@@ -8,9 +8,8 @@ from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import tf, tf1
-from compat.errors import PeerError
-from compat.liveness.cluster import call_monitor
-from compat.liveness.watchdog import (
+from compat.cluster.liveness.cluster import call_monitor
+from compat.cluster.liveness.watchdog import (
     CLOSE_SECS,
     close_session,
     is_stuck,
@@ -18,6 +17,7 @@ from compat.liveness.watchdog import (
     retrying,
     run_with_watchdog,
 )
+from compat.errors import PeerError
 from compat.runtime.program.step import ProgramStep
 from compat.runtime.program.variables import assignments, needs_feed, takes_input, trains
 from compat.runtime.session import Session, Values, number_of_updates

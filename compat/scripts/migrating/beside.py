@@ -7,8 +7,8 @@ import os
 from typing import Any, Callable, Mapping, NamedTuple
 
 from compat.scripts.migrating.migration import Migrated
-from compat.scripts.rules.program import Edit, Program
-from compat.scripts.source import conversion, modules
+from compat.scripts.reading import conversion, modules
+from compat.scripts.reading.program import Edit, Program
 
 _SUFFIXES = "_v1", "_compat_v1"
 _IMPORTS = (ast.Import, ast.ImportFrom)

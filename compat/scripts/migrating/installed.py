@@ -13,7 +13,7 @@ import sysconfig
 from typing import Iterator
 
 from compat.scripts.migrating.migration import Migrated
-from compat.scripts.names import libraries
+from compat.scripts.view import libraries
 
 _ITERATORS = ("make_one_shot_iterator", "make_initializable_iterator")
 _CALL = "{}.disable_v2_behavior()  # Before another package makes datasets.\n"

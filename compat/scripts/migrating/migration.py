@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Sequence
 
 from compat.errors import UserError
 from compat.scripts.names import table
-from compat.scripts.rules.names.imports import needs_v1
-from compat.scripts.rules.program import Edit, GiveUpError, Program, Remark
+from compat.scripts.reading import conversion, python2
+from compat.scripts.reading.program import Edit, GiveUpError, Program, Remark
+from compat.scripts.rules.imports import needs_v1
 from compat.scripts.rules.rule import Rule
-from compat.scripts.source import conversion, python2
 
 REMARK = "# compat {number}: {text}"
 _REMARK = re.compile(r"[ \t]*# compat (\d+): (.*)")
@@ -25,9 +25,9 @@ _NOT_OURS = (
 )
 # What serves names that depend on the era of the script.
 _OF_ERA = (
-    "compat.scripts.names.era:",
-    "compat.scripts.tutorials.",
-    "compat.scripts.contrib.learn.",
+    "compat.contrib.era:",
+    "compat.contrib.tutorials.",
+    "compat.contrib.learn.",
 )
 
 

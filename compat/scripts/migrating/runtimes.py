@@ -7,8 +7,8 @@ from typing import Iterator
 
 from compat.errors import UserError
 from compat.scripts.migrating import migration
-from compat.scripts.rules.program import Edit, Program
-from compat.scripts.source import conversion, literals
+from compat.scripts.reading import conversion, literals
+from compat.scripts.reading.program import Edit, Program
 
 # A graph of TensorFlow 1.x, on either runtime, is what a program builds behind this.
 _HEAD = """import sys

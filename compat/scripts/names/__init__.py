@@ -1,1 +1,1 @@
-"""Builds the `tensorflow`, NumPy and other modules that a script imports."""
+"""Tables of the names that releases since 2016 removed or changed, each with what serves it."""

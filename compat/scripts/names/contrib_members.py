@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-OWN = "compat.scripts.contrib."
+OWN = "compat.contrib."
 SLIM = "tf_slim."
 ESTIMATOR = "tensorflow_estimator._api.v1.estimator"
 INSIDE = "tensorflow.python."
-_SUMMARIES = "compat.scripts.calls.summaries:"
+_SUMMARIES = "compat.scripts.shims.summaries:"
 
 # Modules under tf.contrib, what serves names in them, and the names, which are the same there.
 MEMBERS = (

@@ -12,7 +12,7 @@ _SETS = ("difference", "intersection", "size", "union")
 # What serves names under tf.contrib, and the names.
 _SERVED = {
     **{
-        f"compat.scripts.calls.arguments:nn_{name}_cross_entropy_with_logits": (
+        f"compat.scripts.shims.arguments:nn_{name}_cross_entropy_with_logits": (
             f"nn.deprecated_flipped_{name}_cross_entropy_with_logits"
         )
         for name in _LOSSES
@@ -61,7 +61,7 @@ _SERVED = {
     OWN + "seq2seq.wrapper:_compute_attention": (
         "seq2seq.python.ops.attention_wrapper._compute_attention"
     ),
-    "compat.scripts.tutorials.input_data:": "learn.datasets.mnist learn.datasets.mnist.input_data",
+    "compat.contrib.tutorials.input_data:": "learn.datasets.mnist learn.datasets.mnist.input_data",
     OWN + "tpu:": "tpu tpu.python.tpu",
     "tensorboard.plugins.projector:": "tensorboard.plugins.projector",
     ESTIMATOR + ":": "estimator",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping
 
-_OWN = "compat.scripts.calls.arrays:"
+_OWN = "compat.scripts.shims.arrays:"
 
 # Names by the release without them: what serves them ("*" stands for the name itself), the names.
 GONE: Mapping[str, Mapping[str, str]] = {

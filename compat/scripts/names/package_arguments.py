@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping
 
-_OWN = "compat.scripts.calls."
+_OWN = "compat.scripts.shims."
 
 # Functions and classes that are still there and take less than they did, and what serves them.
 CHANGED: Mapping[str, str] = {

@@ -6,7 +6,7 @@ from typing import Mapping
 
 from compat.scripts.names.python_names import within
 
-_OWN = "compat.scripts.calls."
+_OWN = "compat.scripts.shims."
 _KERAS = "tf_keras.api._v1.keras."
 _OPTIMIZERS = "Adadelta Adagrad Adam Adamax Nadam RMSprop"
 _SPLITS = "KFold LabelKFold LeaveOneOut ShuffleSplit StratifiedKFold StratifiedShuffleSplit"

@@ -42,7 +42,7 @@ SIZED = {_NUMPY + name for name in numpy_names.SIZED.split()}
 # Functions and classes that are still there, and what serves them.
 CHANGED: Mapping[str, str] = {
     **{
-        _NUMPY + name: "compat.scripts.calls.arrays:" + name.replace(".", "_")
+        _NUMPY + name: "compat.scripts.shims.arrays:" + name.replace(".", "_")
         for name in f"{numpy_names.CHANGED} {numpy_names.SIZED}".split()
     },
     **python_names.CHANGED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping
 
-_OWN = "compat.scripts.calls.python:"
+_OWN = "compat.scripts.shims.python:"
 
 
 def within(module: str, names: str) -> str:
@@ -80,13 +80,13 @@ GONE: Mapping[str, Mapping[str, str]] = {
     "3.13": {
         "html:": "cgi",
         "shlex:": "pipes",
-        "compat.scripts.calls.images:": "imghdr",
+        "compat.scripts.shims.images:": "imghdr",
     },
 }
 
 # Functions that are still there and take less than they did, and what serves them.
 CHANGED: Mapping[str, str] = {
-    "importlib.reload": "compat.scripts.source.python2_builtins:classic_reload",
+    "importlib.reload": "compat.scripts.view.python2_builtins:classic_reload",
     "random.sample": _OWN + "random_sample",
     "random.shuffle": _OWN + "random_shuffle",
 }

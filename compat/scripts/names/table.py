@@ -19,7 +19,8 @@ class Served(NamedTuple):
     note: str = ""  # Remark for the user; the reason, if nothing serves the name.
 
 
-_OWN = "compat.scripts."
+_SHIMS, _CLUSTERS = "compat.scripts.shims.", "compat.scripts.clusters."
+_CONTRIB = "compat.contrib."
 _V1 = "compat.v1."
 
 # Renamed in 1.0, by TensorFlow's own list, and from 1.0 to 1.15, which have no list.
@@ -59,7 +60,7 @@ _BATCHED = (
 _OWN_NAMES = (
     # Functions whose arguments had another order or other names.
     (
-        "calls.arguments",
+        _SHIMS + "arguments",
         "1.0",
         "batch_matmul concat image.resize_images nn.nce_loss nn.sampled_softmax_loss "
         "nn.sigmoid_cross_entropy_with_logits nn.softmax_cross_entropy_with_logits "
@@ -68,48 +69,52 @@ _OWN_NAMES = (
         "variable_op_scope",
     ),
     # Classes whose constructors had other arguments.
-    ("calls.classes", "1.0", "SparseTensor SparseTensorValue"),
+    (_SHIMS + "classes", "1.0", "SparseTensor SparseTensorValue"),
     (
-        "calls.classes",
+        _SHIMS + "classes",
         "",
         "keras.Model keras.Sequential keras.models.Model keras.models.Sequential zeros_initializer",
     ),
     # Summaries with unprefixed tags.
-    ("calls.summaries", "1.0", "audio_summary histogram_summary image_summary scalar_summary"),
+    (_SHIMS + "summaries", "1.0", "audio_summary histogram_summary image_summary scalar_summary"),
     # Names that take addresses.
-    ("cluster.distributed", "", "InteractiveSession Session device train.MonitoredTrainingSession"),
+    (
+        _CLUSTERS + "distributed",
+        "",
+        "InteractiveSession Session device train.MonitoredTrainingSession",
+    ),
 )
 
-_OPTIMIZER = Served(_OWN + "calls.classes:SyncReplicasOptimizer", "1.0")
-_FLAGS = Served(_OWN + "calls.flags:", "", "parsed as before 1.5")
-_CELLS, _SEQ2SEQ = _OWN + "contrib.rnn.cells:", _OWN + "contrib.seq2seq.legacy:"
-_TPU = _OWN + "contrib.tpu:"
-_VERSION = Served(_OWN + "names.era:version()", "", "the release of the script's time")
+_OPTIMIZER = Served(_SHIMS + "classes:SyncReplicasOptimizer", "1.0")
+_FLAGS = Served(_SHIMS + "flags:", "", "parsed as before 1.5")
+_CELLS, _SEQ2SEQ = _CONTRIB + "rnn.cells:", _CONTRIB + "seq2seq.legacy:"
+_TPU = _CONTRIB + "tpu:"
+_VERSION = Served(_CONTRIB + "era:version()", "", "the release of the script's time")
 
 _OTHERS = {
     **dict.fromkeys(("train.SyncReplicasOptimizer", "train.SyncReplicasOptimizerV2"), _OPTIMIZER),
-    "train.match_filenames_once": Served(_OWN + "calls.graphs:match_filenames_once", ""),
-    "distribute.MirroredStrategy": Served(_OWN + "contrib.distribute:mirrored", ""),
-    "train.ClusterSpec": Served(_OWN + "cluster.distributed:ClusterSpec", ""),
-    "train.Server": Served(_OWN + "cluster.distributed:Server", ""),
-    "train.Supervisor": Served(_OWN + "cluster.distributed:Supervisor", ""),
+    "train.match_filenames_once": Served(_SHIMS + "graphs:match_filenames_once", ""),
+    "distribute.MirroredStrategy": Served(_CONTRIB + "distribute:mirrored", ""),
+    "train.ClusterSpec": Served(_CLUSTERS + "distributed:ClusterSpec", ""),
+    "train.Server": Served(_CLUSTERS + "distributed:Server", ""),
+    "train.Supervisor": Served(_CLUSTERS + "distributed:Supervisor", ""),
     **dict.fromkeys(("app.flags", "flags", "python.platform.app", "python.platform.flags"), _FLAGS),
     "app.run": _FLAGS._replace(by=_FLAGS.by + "run"),
-    "examples.tutorials.mnist.input_data": Served(_OWN + "tutorials.input_data:", "2.0"),
-    "examples.tutorials.mnist.mnist": Served(_OWN + "tutorials.mnist:", "2.0"),
-    "models.image.mnist.input_data": Served(_OWN + "tutorials.input_data:", "1.0"),
-    "models.rnn.ptb.reader": Served(_OWN + "tutorials.ptb_reader:", "1.0"),
+    "examples.tutorials.mnist.input_data": Served(_CONTRIB + "tutorials.input_data:", "2.0"),
+    "examples.tutorials.mnist.mnist": Served(_CONTRIB + "tutorials.mnist:", "2.0"),
+    "models.image.mnist.input_data": Served(_CONTRIB + "tutorials.input_data:", "1.0"),
+    "models.rnn.ptb.reader": Served(_CONTRIB + "tutorials.ptb_reader:", "1.0"),
     "models.rnn.rnn": Served("tf.nn", "1.0"),
     "models.rnn.rnn_cell": Served("tf.nn.rnn_cell", "1.0"),
     "models.rnn.seq2seq": Served(_SEQ2SEQ, "1.0"),
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),
     **dict.fromkeys(("GIT_VERSION", "VERSION", "__version__", "version.VERSION"), _VERSION),
     "__git_version__": _VERSION,
-    "constant": Served(_OWN + "calls.graphs:constant", "", "also converts ranges, maps and zips"),
+    "constant": Served(_SHIMS + "graphs:constant", "", "also converts ranges, maps and zips"),
     # Names outside tf.contrib that need the same packages, and internal ones.
-    "estimator": Served(_OWN + "cluster.estimators:names", "2.16"),
+    "estimator": Served(_CLUSTERS + "estimators:names", "2.16"),
     "data.experimental.CheckpointInputPipelineHook": Served(
-        _OWN + "contrib.data.input_checkpoints:CheckpointInputPipelineHook", "2.16"
+        _CONTRIB + "data.input_checkpoints:CheckpointInputPipelineHook", "2.16"
     ),
     **dict.fromkeys(("estimator.tpu", "estimator.tpu.experimental"), Served(_TPU, "2.16")),
     "distribute.cluster_resolver.TPUClusterResolver": Served(_TPU + "TPUClusterResolver", ""),
@@ -133,10 +138,8 @@ _OTHERS = {
     },
     "python.ops.rnn_cell": Served(_CELLS, "1.2"),
     "python.ops.rnn_cell_impl": Served(_CELLS, "2.0"),
-    "python.ops.rnn_cell_impl._linear": Served(
-        _OWN + "contrib.rnn.attention:linear_of_kernel", "1.4"
-    ),
-    "python.pywrap_tensorflow.EventsWriter": Served(_OWN + "calls.summaries:EventsWriter", "2.0"),
+    "python.ops.rnn_cell_impl._linear": Served(_CONTRIB + "rnn.attention:linear_of_kernel", "1.4"),
+    "python.pywrap_tensorflow.EventsWriter": Served(_SHIMS + "summaries:EventsWriter", "2.0"),
     "python.pywrap_tensorflow.NewCheckpointReader": Served("tf.train.NewCheckpointReader", "2.0"),
     "python.ops.seq2seq": Served(_SEQ2SEQ, "1.0"),
 }
@@ -147,7 +150,7 @@ def _table() -> dict[str, Served]:
     table.update(("batch_" + name, Served("tf." + name, "1.0")) for name in _BATCHED.split())
     for module, gone, names in _OWN_NAMES:
         for name in names.split():
-            table[name] = Served(f"{_OWN}{module}:{name.replace('.', '_')}", gone)
+            table[name] = Served(f"{module}:{name.replace('.', '_')}", gone)
     table.update(_OTHERS)
     for name, (by, note) in contrib_names.NAMES.items():
         table["contrib." + name] = Served(by, "2.0", note)
@@ -160,7 +163,7 @@ _PACKAGES = {
 }
 
 # Names that accept more than contrib of TensorFlow 1.15: calls of 0.x, local data.
-_ADAPTERS = (_CELLS, _OWN + "calls.summaries:", _OWN + "tutorials.")
+_ADAPTERS = (_CELLS, _SHIMS + "summaries:", _CONTRIB + "tutorials.")
 
 
 def adapts(name: str) -> bool:

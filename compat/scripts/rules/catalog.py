@@ -5,23 +5,33 @@ from __future__ import annotations
 import argparse
 
 from compat.errors import UserError
-from compat.scripts.rules.arrays import columns, elements, tostring
-from compat.scripts.rules.calls import (
+from compat.scripts.rules import (
     arguments,
+    builtins,
+    columns,
     concat,
+    decode,
+    division,
     dropout,
+    elements,
     era,
+    folders,
+    graph,
+    hosts,
+    imports,
     losses,
     means,
+    modules,
+    packages,
+    renamed,
     reverse,
     sampled,
     shapes,
     sizes,
     split,
+    tostring,
+    unserved,
 )
-from compat.scripts.rules.names import graph, imports, modules, packages, renamed, unserved
-from compat.scripts.rules.places import folders, hosts
-from compat.scripts.rules.python2 import builtins, decode, division
 from compat.scripts.rules.rule import Rule
 
 RULES = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
+from compat.scripts.reading.program import Edit, Program, Remark
+from compat.scripts.reading.uses import Use
 from compat.scripts.rules.findings import Finding
-from compat.scripts.rules.program import Edit, Program, Remark
-from compat.scripts.rules.uses import Use
 
 
 class Part(NamedTuple):

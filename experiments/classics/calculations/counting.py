@@ -17,10 +17,10 @@ import numpy as np
 
 import compat
 from compat import tf, tf1
+from compat.cluster.liveness import diagnosis
+from compat.cluster.liveness.watchdog import connected, run_with_watchdog, submit
 from compat.cluster.spec import Task
 from compat.errors import PeerError, UserError
-from compat.liveness import diagnosis
-from compat.liveness.watchdog import connected, run_with_watchdog, submit
 from compat.runtime.graphs.session import eagerly
 from compat.runtime.interface import current_runtime
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Callable
 
 from compat.checkpoint.io import CheckpointIO
+from compat.cluster.liveness.monitor import Monitor
 from compat.errors import UserError
-from compat.liveness.monitor import Monitor
 from compat.tracking.console import LOG
 from compat.tracking.tensorboard.eventfile import event_files
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from compat import UserError, tf, tf1
 from compat._tensorflow import private
-from compat.scripts.contrib.opt.adaptive import LazyAdamOptimizer, done
+from compat.contrib.opt.adaptive import LazyAdamOptimizer, done
 
 
 def create(name: str, learning_rate: Any) -> Any:

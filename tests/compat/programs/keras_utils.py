@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat import tf, tf1
-from compat.scripts.calls import keras_utils
+from compat.scripts.shims import keras_utils
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, refusal, run

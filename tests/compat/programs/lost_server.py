@@ -11,8 +11,8 @@ from typing import Any
 
 from compat import tf1
 from compat.cluster import ports
+from compat.cluster.liveness import key_value
 from compat.cluster.spec import Task
-from compat.liveness import key_value
 
 TASK = Task("ps", 0)
 

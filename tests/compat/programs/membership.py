@@ -9,8 +9,8 @@ from typing import Any, Iterator
 
 from compat import tf1
 from compat.cluster import ports
+from compat.cluster.liveness import identity
 from compat.cluster.spec import ClusterSpec, Task
-from compat.liveness import identity
 
 
 @contextlib.contextmanager

@@ -16,8 +16,8 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.cluster import ports
+from compat.cluster.liveness import identity
 from compat.cluster.spec import Task
-from compat.liveness import identity
 from compat.runtime.device_setter import stored_bytes
 from compat.runtime.interface import current_runtime
 

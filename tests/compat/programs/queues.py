@@ -12,7 +12,7 @@ import compat
 from compat import tf, tf1
 from compat.runtime import interface
 from compat.runtime.program.replicas import SyncReplicas
-from compat.scripts.calls import classes
+from compat.scripts.shims import classes
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, fresh, refusal

@@ -11,7 +11,7 @@ from typing import Any
 
 import compat
 from compat import tf, tf1
-from compat.liveness.diagnosis import peer_error
+from compat.cluster.liveness.diagnosis import peer_error
 
 
 def run_on(target: str) -> float:

@@ -10,8 +10,8 @@ import pytest
 
 from compat.cluster.spec import Task
 from compat.errors import UserError
-from compat.scripts.cluster import addresses, inherited, task_arguments, tasks
-from compat.scripts.source import conversion
+from compat.scripts.clusters import addresses, inherited, task_arguments, tasks
+from compat.scripts.reading import conversion
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.checking.command import main
+from compat.scripts.commands.check import main
 from tests.compat.scripts.conftest import run_python
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -72,7 +72,7 @@ def test_checking_loads_no_tensorflow_and_runs_nothing(tmp_path: Path) -> None:
     path = tmp_path / "script.py"
     path.write_text(f"{SERVED}open({str(tmp_path / 'ran')!r}, 'w')\n", encoding="utf-8")
     code = (
-        "import sys; from compat.scripts.checking.command import main;"
+        "import sys; from compat.scripts.commands.check import main;"
         f"main([{str(path)!r}]); print('tensorflow' in sys.modules)"
     )
     assert run_python("-c", code).stdout.endswith("False\n")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.checking.sources import check
 from compat.scripts.names import table
-from compat.scripts.rules.calls.known import FORMS
+from compat.scripts.rules.known import FORMS
+from compat.scripts.rules.sources import check
 
 # Names that are served with their old arguments, and gone for good: found wherever they are used.
 _GONE = {
@@ -133,7 +133,7 @@ def test_names_with_old_arguments_have_a_rule_or_are_gone() -> None:
     served = {
         name
         for name, entry in table.NAMES.items()
-        if entry.by.startswith(("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:"))
+        if entry.by.startswith(("compat.scripts.shims.arguments:", "compat.scripts.shims.classes:"))
         and entry.gone
     }
     assert served - _GONE <= set(FORMS)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat.scripts.checking.command import main
+from compat.scripts.commands.check import main
 from compat.scripts.rules.catalog import RULES
 
 SCRIPT = """\

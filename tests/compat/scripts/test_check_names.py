@@ -7,10 +7,10 @@ from typing import Callable, Mapping
 
 import pytest
 
-from compat.scripts.checking.sources import check
 from compat.scripts.names import packages, table
+from compat.scripts.rules import lookup
 from compat.scripts.rules.findings import Finding
-from compat.scripts.rules.names import lookup
+from compat.scripts.rules.sources import check
 
 Check = Callable[[str], "list[Finding]"]
 

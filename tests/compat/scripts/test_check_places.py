@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.checking.sources import check
 from compat.scripts.rules.findings import Finding
+from compat.scripts.rules.sources import check
 
 
 def found(tmp_path: Path, text: str) -> list[Finding]:

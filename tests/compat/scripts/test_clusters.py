@@ -19,7 +19,7 @@ from tensorboard.plugins.hparams.metadata import parse_session_start_info_plugin
 from compat.cluster import ports
 from compat.datasets import idx
 from compat.datasets.published import FILES
-from compat.scripts import serve
+from compat.scripts.commands import serve
 from compat.tracking.mlflow import mlflow_loader
 from compat.tracking.tensorboard.eventfile import event_files, read_events
 from compat.tracking.tensorboard.summaries import SESSION_END, SESSION_START

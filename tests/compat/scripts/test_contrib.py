@@ -28,7 +28,8 @@ HABITS = [
 ]
 RESOLVE = """
 import sys
-from compat.scripts.names import namespace, table
+from compat.scripts.names import table
+from compat.scripts.view import namespace
 for name, served in sorted(table.NAMES.items()):
     if served.by and name.startswith(("contrib.", "estimator", "layers", "nn.")):
         try:

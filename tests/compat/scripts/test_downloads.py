@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Iterator
 
 import pytest
 
+from compat.contrib.learn.datasets import maybe_download
 from compat.errors import UserError
-from compat.scripts.contrib.learn.datasets import maybe_download
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Callable
 import numpy as np
 import pytest
 
-from compat.scripts.migrating import command
+from compat.scripts.commands import migrate as command
 from tests.conftest import RUNTIMES
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 import compat
 
 PROGRAM = """
-from compat.scripts.calls import flags
+from compat.scripts.shims import flags
 flags.DEFINE_string("job_name", "", "job")
 flags.DEFINE_integer("task_index", 0, "index")
 flags.DEFINE_boolean("sync", False, "sync")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.cluster.forkable import survey
+from compat.scripts.clusters.forkable import survey
 
 pytestmark = pytest.mark.once
 LEVEL = {"TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from compat.scripts.checking.sources import check
-from compat.scripts.names import libraries, packages
+from compat.scripts.names import packages
+from compat.scripts.rules.sources import check
+from compat.scripts.view import libraries
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.checking import sources
+from compat.scripts.commands.migrate import main
 from compat.scripts.migrating import migration
-from compat.scripts.migrating.command import main
+from compat.scripts.reading import conversion
+from compat.scripts.rules import sources
 from compat.scripts.rules.catalog import RULES
 from compat.scripts.rules.rule import Rule
-from compat.scripts.source import conversion
 from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")

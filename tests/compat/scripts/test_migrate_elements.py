@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compat.scripts.migrating import migration
+from compat.scripts.reading import conversion
 from compat.scripts.rules.catalog import RULES
-from compat.scripts.source import conversion
 
 pytest.importorskip("asttokens")
 pytestmark = pytest.mark.once

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.migrating.command import main
+from compat.scripts.commands.migrate import main
 from tests.compat.scripts.conftest import HAS_CONTRIB, NEEDED, run_python
 
 pytest.importorskip("asttokens")
@@ -62,7 +62,7 @@ def test_it_trains_as_before_on_either_runtime(
     """With shuffled batches, dropout, a model of Keras, and a streaming metric that a hook logs."""
     if None in map(importlib.util.find_spec, NEEDED):
         pytest.skip("needs the extra `scripts`")
-    from compat.scripts.migrating.proving.command import main as prove
+    from compat.scripts.commands.prove import main as prove
 
     monkeypatch.chdir(tmp_path)
     write(tmp_path)

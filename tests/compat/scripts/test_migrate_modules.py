@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.checking import command as check
-from compat.scripts.migrating.command import main
+from compat.scripts.commands import check
+from compat.scripts.commands.migrate import main
 from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")

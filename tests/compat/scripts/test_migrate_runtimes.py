@@ -9,7 +9,7 @@ from typing import Any, Callable
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.migrating.command import main
+from compat.scripts.commands.migrate import main
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.migrating import command as migrate
-from compat.scripts.migrating.proving import comparison, operations, report, runs, values
-from compat.scripts.migrating.proving.command import main
-from compat.scripts.migrating.proving.recorder import arrays
-from compat.scripts.migrating.proving.sides import Side
+from compat.scripts.commands import migrate
+from compat.scripts.commands.prove import main
+from compat.scripts.proving import comparison, operations, report, runs, values
+from compat.scripts.proving.recorder import arrays
+from compat.scripts.proving.sides import Side
 from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")

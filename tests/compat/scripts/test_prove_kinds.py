@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from compat._tensorflow import tf, tf1
-from compat.scripts.migrating.command import main as migrate
-from compat.scripts.migrating.proving import comparison, runs
-from compat.scripts.migrating.proving.command import main
-from compat.scripts.migrating.proving.recorder import arrays, graphs, sessions
-from compat.scripts.migrating.proving.sides import Side
+from compat.scripts.commands.migrate import main as migrate
+from compat.scripts.commands.prove import main
+from compat.scripts.proving import comparison, runs
+from compat.scripts.proving.recorder import arrays, graphs, sessions
+from compat.scripts.proving.sides import Side
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")

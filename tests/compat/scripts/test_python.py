@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compat.scripts.source import conversion
+from compat.scripts.reading import conversion
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript

@@ -4,7 +4,7 @@ Where the documents are not there, a script with the same habits takes the place
 000 and 001 start the script of 002, or one that they do not show. That of 003 is no program: it is
 the end of somebody's session, whose `sess`, `ops` and `np` it uses without making them, and its
 matrices have sizes that are floats, which NumPy refuses. What it was to compute is
-`experiments.matpow`.
+`experiments.classics.matpow`.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import pytest
 
 from compat.errors import UserError
 from compat.scripts.migrating import migration
+from compat.scripts.reading import conversion
 from compat.scripts.rules.catalog import RULES
-from compat.scripts.source import conversion
 from tests.compat.scripts.conftest import run_python
 
 pytestmark = pytest.mark.once

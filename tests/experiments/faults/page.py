@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from compat.liveness.run_state import RunState
+from compat.cluster.liveness.run_state import RunState
 
 FAULTS = ["SIGTERM", "SIGKILL", "SIGSTOP for 30 s", "never started", "started 20 s late"]
 FAULTS += ["killed and restarted", "network cut for 20 s", "network cut for good"]

@@ -8,8 +8,8 @@ import json
 import sys
 
 from compat.errors import UserError
-from experiments import predict
 from experiments.export import __main__ as export
+from experiments.export import predict
 
 COMMANDS = {"export": export.main, "predict": predict.main}
 

@@ -1,0 +1,271 @@
+"""A cluster as one of its tasks sees it: its role, its peers, and the end of its part."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Callable, Iterable
+
+from compat.cluster import roles
+from compat.cluster.liveness import diagnosis, identity, key_value, shutdown
+from compat.cluster.liveness.departures import Departures
+from compat.cluster.liveness.monitor import Monitor, run_checks
+from compat.cluster.liveness.probe import reason_not_serving, reason_silent, reason_unreachable
+from compat.cluster.liveness.run_state import Lifecycle, RunState, at_exit
+from compat.cluster.roles import Role
+from compat.cluster.spec import ClusterSpec, Task, all_tasks
+from compat.errors import PeerError, UserError
+
+
+class Cluster:
+    """A task in its cluster: what a runtime, a session or a check is passed.
+
+    The chief (`is_chief`) is the job "chief" or "master", else the first task of those that may
+    stand in for it, in general worker 0; see `compat.cluster.roles`. It gives the variables their
+    first values, and writes checkpoints and summaries.
+
+    Each task that trains announces the end of its part to all that serve, once, when its process
+    ends or by `announce_end`; see `RunState`. A task that serves returns from `join` when all that
+    train have announced theirs; see `compat.cluster.liveness.shutdown`.
+
+    Attributes:
+      cluster: of checked data; its jobs are called chief, ps and worker if it has a coordinator.
+      task: the `Task` that this process is in it.
+      runtime: name of the runtime, "legacy" or "modern".
+      has_coordinator: whether one task hands out the updates of all workers; see
+        `run_own_program`.
+      role: what the task does.
+      serves: whether the task has nothing to do but `join`.
+      is_chief: whether the task writes checkpoints and summaries.
+      num_workers: how many workers compute updates.
+      synchronous: whether they make each update together; so with a coordinator, where the
+        cluster has no ps.
+      target: what a session connects to.
+      address: of this task.
+      rendezvous_timeout, while_waiting: see `Server`.
+      run: what its tasks have in common; see `compat.cluster.liveness.identity`.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterSpec,
+        task: Task,
+        runtime: str,
+        has_coordinator: bool,
+        *,
+        rendezvous_timeout: float,
+        run_token: str,
+        say: Callable[[str], None],
+        while_waiting: Callable[[float], None],
+    ) -> None:
+        roles.role(task, cluster, has_coordinator)  # Checks them as the program names them.
+        if has_coordinator:
+            cluster, task = roles.strategy_names(cluster, task)
+        self.cluster, self.task, self.runtime = cluster, task, runtime
+        self._take_part(has_coordinator)
+        self._serving = [each for each in all_tasks(cluster) if each not in self._trainers]
+        self.rendezvous_timeout, self.while_waiting = rendezvous_timeout, while_waiting
+        self.run = identity.fingerprint(cluster, run_token)
+        self.address = cluster.address_of(task)
+        self.target = "grpc://" + self.address
+        self._say = say
+        self._lifecycle = Lifecycle(
+            functools.partial(diagnosis.peer_error, cluster=cluster, own=task)
+        )
+
+    def _take_part(self, has_coordinator: bool) -> None:
+        cluster, task = self.cluster, self.task
+        self.has_coordinator = has_coordinator
+        self.role = roles.role(task, cluster, has_coordinator)
+        self.serves = self.role is Role.SERVE
+        self.is_chief = self.role not in (Role.SERVE, Role.TRAIN)
+        self.num_workers = roles.num_workers(cluster, has_coordinator)
+        self.synchronous = roles.is_synchronous(cluster, has_coordinator)
+        self._trainers = roles.trainers(cluster, has_coordinator)
+
+    def run_own_program(self) -> None:
+        """Makes this task train by itself: its program has nothing for a coordinator to hand out.
+
+        So do all tasks that make a session, alike. Others may serve: parameter servers, and a
+        worker whose program calls `join` where `serves` is true.
+        """
+        self._take_part(has_coordinator=False)
+        self._serving = [task for task in self._serving if task != self.task]
+
+    @property
+    def state(self) -> RunState:
+        """What has become of this task's part in the run; see `RunState`."""
+        return self._lifecycle.state
+
+    @property
+    def trainer_index(self) -> int:
+        """Number of this task among those that hand out updates; the chief is 0."""
+        return self._trainers.index(self.task)
+
+    @property
+    def shards(self) -> list[Task]:
+        """The tasks that compute updates, in the order in which they are given shards of data."""
+        if self.has_coordinator and not self.synchronous:
+            return [Task("worker", i) for i in self.cluster.task_indices("worker")]
+        return list(self._trainers)
+
+    @property
+    def departures(self) -> Departures | None:
+        """What trainers that make updates of their own tell the chief; None if there are none."""
+        alone = self.has_coordinator or self.serves or len(self._trainers) < 2
+        if alone or roles.is_local(self.cluster):
+            return None
+        trainers = {task.name: self.cluster.address_of(task) for task in self._trainers}
+        return Departures(key_value.place(self.cluster), trainers, self.task.name)
+
+    def join(self, poll: Callable[[], None] = lambda: None) -> None:
+        """Serves until training ends: until the processes that train have ended.
+
+        Args:
+          poll: called about twice a second until the chief is done; what it raises ends the wait.
+
+        Raises:
+          UserError: the task trains, so that no task would be left to end the training.
+          PeerError: the chief did not come, or has gone and not come back, in time.
+        """
+        if not self.serves:
+            raise UserError(
+                f"{self.task.name} trains on the {self.runtime} runtime; call join() only "
+                "where server.serves is true"
+            )
+        if self.state is RunState.SUCCEEDED:
+            return  # It has served.
+        self.begin()
+        self._say(f"{self.task.name} serves at {self.address} until training ends")
+        monitor = self.chief_monitor()
+
+        def poll_both() -> None:
+            poll()
+            monitor.poll()
+
+        # A parameter server is not told whether the others run programs of their own.
+        is_worker = self.task.job != "ps"
+        trainers = roles.trainers(self.cluster, has_coordinator=is_worker and self.has_coordinator)
+
+        def answers(trainer: int) -> bool:
+            return reason_not_serving(self.cluster.address_of(trainers[trainer])) is None
+
+        shutdown.wait_until_over(
+            self.target, self.task.name, len(trainers), self._say, poll_both, self.run, answers
+        )
+        self._lifecycle.end(None)
+
+    def chief_runs(self) -> bool:
+        """Whether the chief's port accepts connections, as it does until that process has ended."""
+        return reason_unreachable(self.cluster.address_of(self._trainers[0])) is None
+
+    def chief_monitor(self) -> Monitor:
+        """Returns what is polled for the chief; see `identity.chief_check`."""
+        check = identity.chief_check(self.cluster, self.has_coordinator, self.run)
+        chief = self.cluster.describe(self._trainers[0])
+        return Monitor({chief: check}, self.rendezvous_timeout, self._say)
+
+    def monitor(self, tasks: Iterable[Task], reason: Callable[[str], str | None]) -> Monitor:
+        """Returns a monitor of other tasks by a probe, which gives them up after the timeout."""
+        checks = {
+            self.cluster.describe(task): functools.partial(reason, self.cluster.address_of(task))
+            for task in tasks
+            if task != self.task
+        }
+        return Monitor(checks, self.rendezvous_timeout, self._say)
+
+    def wait_for_peers(self, everybody: bool) -> None:
+        """Waits for the parameter servers and the chief or, if it needs them, for `everybody`.
+
+        For a later session the chief need not be there: its variables have their values.
+        """
+        needs_chief = self.state is not RunState.RUNNING
+        # Without parameter servers, the servers start when all tasks have met.
+        reason = identity.reason_not_met if self.synchronous else identity.reason_not_member
+        checks = {
+            self.cluster.describe(task): functools.partial(
+                reason, self.cluster.address_of(task), task, self.run
+            )
+            for task in all_tasks(self.cluster)
+            if (everybody or task.job == "ps" or (needs_chief and task == self._trainers[0]))
+            and task != self.task
+        }
+        try:
+            Monitor(checks, self.rendezvous_timeout, self._say).wait()
+        except BaseException as error:
+            self.diagnose(error)
+            raise
+        self.begin()
+
+    def begin(self) -> None:
+        """Records that this task trains: it has met its peers, and opens a session."""
+        self._lifecycle.begin()
+
+    def diagnose(self, error: BaseException) -> PeerError | None:
+        """Records the error by which this task ends; returns the lost peer behind it, or None.
+
+        Call it before anything is closed: that takes seconds, after which the peer may be back.
+        If the error is retryable, a lost peer, SIGTERM and the like, the serving tasks wait for the
+        return of this one: no end is announced to them.
+        """
+        return self._lifecycle.end(error)
+
+    def announce_end(self) -> None:
+        """Tells the serving tasks that this one has done its part; further calls do nothing.
+
+        The end of the process does so by itself. A process that lives on after its last session,
+        such as a notebook, may call it; a session that is opened later finds no servers.
+        """
+        announced = None if self.serves else self._lifecycle.announce()
+        if announced is None:
+            return
+        addresses = {task.name: self.cluster.address_of(task) for task in self._serving}
+        for task in self._trainers:  # One that trains has perhaps ended, and is not waited for.
+            if task.name in addresses and reason_unreachable(addresses[task.name]) is not None:
+                del addresses[task.name]
+        failed = announced is RunState.FAILED
+        alone = self.has_coordinator and not self.synchronous
+        shutdown.announce(addresses, self.trainer_index, self.run, failed, alone)
+
+    def announce_at_exit(self) -> None:
+        """Lets the end of the process announce the end of this task's part."""
+
+        def announce(uncaught: BaseException | None) -> None:
+            if uncaught is not None:
+                self.diagnose(uncaught)
+            self.announce_end()
+
+        at_exit(announce)
+
+
+def call_monitor(
+    cluster: Cluster, workers: bool, then: Callable[[], None] = lambda: None
+) -> Callable[[], None]:
+    """Returns what is polled while a call into TensorFlow does not return; it raises `PeerError`.
+
+    A parameter server that refuses connections is lost. A task that does not answer is given time,
+    and reported: TensorFlow, which receives nothing, may wait without end. With `workers` the call
+    needs these, too; the coordinator itself does without one that refuses connections. Where no
+    task is lost, `then` is called.
+    """
+    began, spec = time.monotonic(), cluster.cluster
+    servers = diagnosis.parameter_servers(spec)
+    needed = all_tasks(spec) if workers else servers
+    checks = {
+        spec.describe(task): functools.partial(reason_unreachable, spec.address_of(task))
+        for task in servers
+    }
+    monitor: Monitor | None = None  # From the first poll on: most calls return at once.
+
+    def poll() -> None:
+        nonlocal monitor
+        monitor = monitor or cluster.monitor(needed, reason_silent)
+        for peer, reason in run_checks(checks).items():
+            if reason == "refused":
+                raise PeerError(f"lost {peer}; {diagnosis.REMEDY}")
+        monitor.poll()
+        if monitor.missing:
+            cluster.while_waiting(time.monotonic() - began)
+        then()
+
+    return poll

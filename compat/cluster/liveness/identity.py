@@ -1,0 +1,101 @@
+"""Verifies that peers belong to the same run, so that two on the same machines never mix.
+
+Each server has a key-value entry with the fingerprint of its run: of the cluster, and of a token.
+Tasks read those that they need, before they train or while they serve.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import ContextManager
+
+from compat._tensorflow import tf1
+from compat.cluster import ports
+from compat.cluster.liveness import key_value, probe
+from compat.cluster.liveness.monitor import Check
+from compat.cluster.roles import chief_task
+from compat.cluster.spec import ClusterSpec, Task
+from compat.errors import PeerError
+
+_KEY = "compat_training"
+_GREETING = b"compat training "
+
+
+def fingerprint(cluster: ClusterSpec, run_token: str) -> str:
+    """Returns what all tasks of a run have in common, and no task of another has."""
+    text = json.dumps([cluster.as_dict(), run_token], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def declare(target: str, task: Task, run: str) -> None:
+    """Writes the fingerprint of its run to the server of this very task, at `target`."""
+    key_value.write(target, task, _KEY, run)
+
+
+def declared_until_started(address: str, run: str) -> ContextManager[None]:
+    """Answers at the address of this very task with the fingerprint, until its server starts."""
+    return ports.answered(address, _greeting(run))
+
+
+def reason_not_met(address: str, task: Task, run: str) -> str | None:
+    """As `reason_not_member`, for a run whose servers start when all tasks have met."""
+    reason = probe.reason_unreachable(address)
+    if reason is not None:
+        return reason
+    greeting = _greeting(run)
+    reply = probe.read_reply(address, len(greeting)) or b""
+    if reply == greeting:
+        return None
+    if reply.startswith(_GREETING):
+        return "other cluster"
+    # It has met all others already. Its server has no entry as long as it joins them.
+    return reason_not_member(address, task, run, declares=False)
+
+
+def reason_not_member(address: str, task: Task, run: str, declares: bool = True) -> str | None:
+    """Returns why no member of this run, as `task`, is at an address; None if one is.
+
+    Unless a server `declares` its run from the beginning, one without an entry may be a member.
+    """
+    reason = probe.reason_not_serving(address)
+    if reason is not None:
+        return reason
+    try:
+        found = key_value.read(f"grpc://{address}", task, _KEY)
+    except (PeerError, tf1.errors.UnavailableError):
+        return "no answer"
+    except tf1.errors.UnimplementedError:
+        return "not TensorFlow"
+    except tf1.errors.OpError:  # It is no such task.
+        return "other cluster"
+    return None if found == run or not (found or declares) else "other cluster"
+
+
+def chief_check(cluster: ClusterSpec, has_coordinator: bool, run: str) -> Check:
+    """Returns a check for the chief, by tasks that wait for it or serve it.
+
+    Its server is asked for its run until it was recognized, and again after each time that it was
+    away. In between its port has to accept connections, no more: a chief that is stopped, or on a
+    busy machine, answers nothing.
+    """
+    task = chief_task(cluster)
+    address = cluster.address_of(task)
+    # Without parameter servers, and as a mere coordinator, it starts its server when all have
+    # met, and that gets its entry a moment later.
+    starts_late = task.job == "chief" and has_coordinator or "ps" not in cluster.jobs
+    reason_stranger = reason_not_met if starts_late else reason_not_member
+    recognized = False
+
+    def check() -> str | None:
+        nonlocal recognized
+        known = probe.reason_unreachable
+        reason = known(address) if recognized else reason_stranger(address, task, run)
+        recognized = reason is None
+        return reason
+
+    return check
+
+
+def _greeting(run: str) -> bytes:
+    return _GREETING + run.encode() + b"\n"

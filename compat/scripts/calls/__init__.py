@@ -1,1 +1,0 @@
-"""Functions and classes of TensorFlow with the arguments and behavior of earlier releases."""

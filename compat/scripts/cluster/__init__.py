@@ -1,1 +1,0 @@
-"""Servers, sessions and local clusters for scripts that run under `compat run`."""

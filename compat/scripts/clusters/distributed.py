@@ -1,0 +1,304 @@
+"""TensorFlow's clusters, servers and sessions with mapped addresses and early error messages."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping
+
+from compat._tensorflow import tf1
+from compat.cluster import access, ports, proxies, roles
+from compat.cluster.liveness import key_value, shutdown
+from compat.cluster.liveness.departure_hook import DepartureHook
+from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, Departures
+from compat.cluster.liveness.probe import reason_not_serving
+from compat.cluster.spec import ClusterSpec as CheckedSpec
+from compat.errors import UserError
+from compat.runtime.graphs import session
+from compat.runtime.graphs.cluster import Membership
+from compat.scripts.clusters import addresses, inherited
+from compat.scripts.shims.classes import RELEASE, Old, release
+
+_HOOKS, _CHIEF_HOOKS = 3, 4  # Places among a monitored session's arguments behind `master`.
+_REMEDY = (
+    "add --allow_network after `compat run`, or --local for a cluster on this machine; "
+    f"for a migrated program set {inherited.ALLOW_NETWORK}=1"
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """The task that this process serves."""
+
+    job: str
+    index: int
+    cluster: dict[str, list[str]]
+    filters: tuple[str, ...]  # Device filters of its server; empty for all devices.
+
+    def others(self) -> Iterator[tuple[str, int, str]]:
+        """Yields job, index and address of each other task."""
+        spec = tf1.train.ClusterSpec(self.cluster)
+        for job in spec.jobs:
+            for index in spec.task_indices(job):
+                if (job, index) != (self.job, self.index):
+                    yield job, index, spec.task_address(job, index)
+
+
+task: Task | None = None  # What this process serves.
+own_targets: set[str] = set()  # Targets of this process's servers.
+
+
+def say(line: str) -> None:
+    """Prints a message of ours between the output of the script."""
+    print(f"compat: {line}", flush=True)
+
+
+def is_chief() -> bool:
+    """Whether this process is the chief, or not in a cluster."""
+    if task is None:
+        return True
+    try:
+        chief = roles.chief_task(CheckedSpec(task.cluster))
+    except UserError:  # It has no job but that of parameter servers.
+        return False
+    return (task.job, task.index) == (chief.job, chief.index)
+
+
+class ClusterSpec(tf1.train.ClusterSpec, metaclass=Old):
+    """`tf.train.ClusterSpec` with the addresses of `--hosts` and `--local`."""
+
+    def __init__(self, cluster: Any) -> None:
+        if isinstance(cluster, Mapping):
+            cluster = addresses.mapped_cluster(cluster)
+        super().__init__(cluster)
+
+
+class Server(tf1.train.Server, metaclass=Old):
+    """`tf.train.Server` with a one-line error for a port in use, and support for old protocols."""
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+    ) -> None:
+        if isinstance(server_or_cluster_def, Mapping):
+            server_or_cluster_def = ClusterSpec(server_or_cluster_def)
+        if protocol and protocol != "grpc":
+            addresses.log_replacement(f"protocol {protocol!r}", "'grpc'")
+            protocol = "grpc"
+        if isinstance(server_or_cluster_def, tf1.train.ClusterSpec):
+            prepare(server_or_cluster_def, job_name, task_index)
+        super().__init__(server_or_cluster_def, job_name, task_index, protocol, config, start)
+        own_targets.add(text(self.target))
+        definition = self.server_def
+        cluster = tf1.train.ClusterSpec(definition.cluster).as_dict()
+        global task
+        filters = tuple(definition.default_session_config.device_filters)
+        task = Task(definition.job_name, definition.task_index, cluster, filters)
+        if session.is_installed() and task.job != "ps":
+            membership = Membership(cluster, task.job, task.index)
+            # A configuration names its own server by the address in the cluster.
+            address = tf1.train.ClusterSpec(cluster).task_address(task.job, task.index)
+            membership.targets.update([text(self.target), "grpc://" + address])
+            session.join(membership)
+        self._ends = bool(os.environ.get(inherited.TRACK)) and "ps" in cluster
+        if self._ends and task.job != "ps":
+            servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}
+            numbers = {name: number for number, name in enumerate(_trainers())}
+            number = numbers.get(f"/job:{task.job}/task:{task.index}", task.index)
+            atexit.register(shutdown.announce, servers, number)
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Any:
+        """Returns a server outside any cluster."""
+        server = tf1.train.Server.create_local_server(config, start)
+        own_targets.add(text(server.target))
+        return server
+
+    def join(self) -> None:
+        """Blocks forever, as in TensorFlow; under `--track`, until the workers have finished."""
+        departing = departures()
+        if departing is not None:
+            departing.leave()  # A worker that computes what others ask for.
+        if not self._ends or task is None or task.job != "ps":
+            super().join()
+            return
+        trainers = [*_trainers().values()]
+
+        def answers(trainer: int) -> bool:
+            return reason_not_serving(trainers[trainer]) is None
+
+        device = f"/job:ps/task:{task.index}"
+        shutdown.wait_until_over(text(self.target), device, len(trainers) or 1, answers=answers)
+
+
+def _trainers() -> dict[str, str]:
+    """Returns the addresses of the tasks that train by their names, the chief's first."""
+    if task is None:
+        return {}
+    try:
+        cluster = CheckedSpec(task.cluster)
+        return {
+            t.name: cluster.address_of(t) for t in roles.trainers(cluster, has_coordinator=False)
+        }
+    except UserError:  # Jobs of a kind that is not known.
+        return {}
+
+
+def departures() -> Departures | None:
+    """Returns what the trainers tell the chief of their ends; None if they have nothing to tell."""
+    trainers = _trainers()
+    if task is None or task.job == "ps" or len(trainers) < 2:
+        return None
+    own = f"/job:{task.job}/task:{task.index}"
+    return Departures(key_value.place(CheckedSpec(task.cluster)), trainers, own)
+
+
+def install() -> None:
+    """Restricts servers, also those of an Estimator, to this machine without `--allow_network`."""
+    original = tf1.train.Server.__init__
+    if not getattr(original, "serves", True):
+        return  # `compat prove` starts no server.
+
+    @functools.wraps(original)
+    def init(self: Any, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> None:
+        definition = getattr(server_or_cluster_def, "cluster", server_or_cluster_def)
+        hosts = [host.strip("[]") for host in _hosts(tf1.train.ClusterSpec(definition))]
+        allowed = bool(os.environ.get(inherited.ALLOW_NETWORK))
+        access.check_allowed(hosts, allowed, remedy=_REMEDY, say=say)
+        original(self, server_or_cluster_def, *args, **kwargs)
+
+    tf1.train.Server.__init__ = init
+
+
+def _hosts(cluster: Any) -> list[str]:
+    """Returns the hosts of a cluster's tasks, also for addresses that only TensorFlow accepts."""
+    jobs = [job.values() if isinstance(job, dict) else job for job in cluster.as_dict().values()]
+    return [address.rpartition(":")[0] for job in jobs for address in job]
+
+
+def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
+    """Checks that a server can start; excludes its peers from proxies."""
+    tasks = cluster.as_dict()
+    os.environ.update(proxies.bypass(os.environ, _hosts(cluster)))
+    job = job_name or (next(iter(tasks)) if len(tasks) == 1 else None)
+    try:
+        address = cluster.task_address(job, task_index or 0)
+    except (ValueError, TypeError):
+        return  # TensorFlow reports it, with the script's line.
+    if address.rpartition(":")[2].isdigit():
+        ports.check_free(address)
+
+
+class Session(tf1.Session, metaclass=Old):
+    """`tf.Session` with a mapped target."""
+
+    def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(_target(target), graph, config)
+
+
+class InteractiveSession(tf1.InteractiveSession, metaclass=Old):
+    """`tf.InteractiveSession` with a mapped target."""
+
+    def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(_target(target), graph, config)
+
+
+class Supervisor(tf1.train.Supervisor, metaclass=Old):
+    """`tf.train.Supervisor` whose sessions have mapped targets; ignores `graph_def` of 0.x."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.pop("graph_def", None)
+        super().__init__(*args, **kwargs)
+
+    def prepare_or_wait_for_session(self, master: Any = "", *args: Any, **kwargs: Any) -> Any:
+        """Returns a session at the mapped address."""
+        if self.is_chief:
+            atexit.register(release, tf1.get_default_graph(), _target(master))
+        session = super().prepare_or_wait_for_session(_target(master), *args, **kwargs)
+        departing = departures()
+        if departing is not None and departing.is_chief == self.is_chief:
+            departing.enter()
+            self._part = session, departing
+        return session
+
+    _part: tuple[Any, Departures] | None = None
+    PrepareSession = prepare_or_wait_for_session
+
+    def stop(self, *args: Any, **kwargs: Any) -> None:
+        """Stops, without waiting for the thread that waits for gradients."""
+        if tf1.get_collection(RELEASE):
+            self._stop_grace_secs = REPLICAS_GRACE_SECS
+            kwargs.setdefault("ignore_live_threads", True)
+        self._follow_others()
+        super().stop(*args, **kwargs)
+
+    def _follow_others(self) -> None:
+        """Waits, in a chief, for the updates of others, and saves them."""
+        part, self._part = self._part, None
+        try:
+            self.coord.raise_requested_exception()
+        except BaseException:  # Which `stop` raises.
+            return
+        ended = isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit))
+        if part is None or ended or tf1.get_collection(RELEASE):
+            return
+        session, departing = part
+        departing.leave()
+        saves = self._logdir and self._saver and self._save_model_secs
+        if saves and departing.wait_for_others(say):
+            try:
+                self._saver.save(session, self._save_path, global_step=self._global_step)
+            except RuntimeError:  # The script has closed the session.
+                say("nobody saves the updates since the chief closed its session")
+
+
+def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) -> Any:
+    """Returns a session at the mapped address, whose chief waits for the others when it ends."""
+    is_chief = kwargs.get("is_chief", args[0] if args else True)
+    departing = departures()
+    if departing is not None and departing.is_chief == bool(is_chief):
+        saves = bool(kwargs.get("checkpoint_dir", args[1] if len(args) > 1 else None))
+        place, name = (_CHIEF_HOOKS, "chief_only_hooks") if is_chief else (_HOOKS, "hooks")
+        hooks: list[Any] = [DepartureHook(departing, saves, say)]  # Before the one that saves.
+        if len(args) > place:
+            args = (*args[:place], [*hooks, *(args[place] or [])], *args[place + 1 :])
+        else:
+            kwargs[name] = [*hooks, *(kwargs.get(name) or [])]
+    if is_chief:
+        atexit.register(release, tf1.get_default_graph(), _target(master))
+    if tf1.get_collection(RELEASE):  # Otherwise TensorFlow waits two minutes for that thread.
+        kwargs.setdefault("stop_grace_period_secs", REPLICAS_GRACE_SECS)
+    return tf1.train.MonitoredTrainingSession(_target(master), *args, **kwargs)
+
+
+def device(device_name_or_function: Any) -> Any:
+    """`tf.device` that also accepts "job:ps/task:0" without the leading slash."""
+    name = device_name_or_function
+    if isinstance(name, str) and name.strip().startswith("job:"):
+        corrected = "/" + name.strip()
+        addresses.log_replacement(f"device {name!r}", repr(corrected))
+        name = corrected
+    return tf1.device(name)
+
+
+def text(target: Any) -> Any:
+    """Returns a session's target, which TensorFlow has as bytes."""
+    return target.decode() if isinstance(target, bytes) else target
+
+
+def _target(target: Any) -> Any:
+    """Returns the mapped target of a session; that of an own server, "localhost", stays."""
+    target = text(target)
+    return (
+        addresses.mapped(target)
+        if isinstance(target, str) and target not in own_targets
+        else target
+    )

@@ -1,0 +1,139 @@
+"""Finds out by its source whether a program may be forked after TensorFlow has been loaded."""
+
+from __future__ import annotations
+
+import ast
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Iterator, Sequence
+
+from compat.errors import UserError
+from compat.processes.forking import read_early
+from compat.scripts.reading import conversion, literals
+
+_OURS = {"compat", "experiments"}  # They set nothing that TensorFlow reads as it is loaded.
+_LOADING = {"keras", "tensorflow", "tf_keras", "tf_slim", *_OURS}  # They load TensorFlow.
+_INSTALLED = {"dist-packages", "site-packages"}
+_ENVIRONMENTS = {"environ", "environb", "putenv", "unsetenv"}
+_READING = {"get", "copy", "items", "keys", "values"}
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A program that uses TensorFlow, and that may be forked."""
+
+    imports: set[str]  # The first names of all modules that it imports, other than its own.
+    # What it sets before it imports TensorFlow, of the variables that the import reads.
+    env: dict[str, str]
+
+
+def survey(path: str) -> Survey | None:
+    """Reads a program and the modules of its own that it imports; runs nothing.
+
+    Returns:
+      None if its processes have to be started each alone: it does not import TensorFlow, cannot be
+      read, or sets variables that are read as TensorFlow is loaded, other than as constants first.
+    """
+    main = Path(path).resolve()
+    root = next(folder for folder in main.parents if not (folder / "__init__.py").exists())
+    package = main.relative_to(root).parts[0]
+
+    def folders(name: str) -> list[Path]:
+        """Returns where a module of the program would be, if one of such a first name is."""
+        return [
+            folder
+            for folder in (main.parent, root)
+            if name not in _LOADING and (folder.name not in _INSTALLED or name == package)
+        ]
+
+    imports: set[str] = set()
+    env: dict[str, str] = {}
+    waiting = [main, *(folder / "__init__.py" for folder in main.parents if root in folder.parents)]
+    seen: set[Path] = set()
+    while waiting:
+        file = waiting.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        try:
+            trees = [part.tree() for part in conversion.read(str(file))]
+        except (SyntaxError, UserError):
+            return None  # The program itself reports it.
+        for tree in trees:
+            constants: set[ast.AST] = set()
+            for statement in tree.body if file == main else ():
+                found = list(_imported(statement, file, folders))
+                if any(own or name in _LOADING for name, own in found):
+                    break
+                constants.update(_constants(statement, env))
+            if not _sets_only(tree, constants):
+                return None
+            for name, own in _imported(tree, file, folders):
+                waiting += own
+                imports.update(() if own else (name,))
+    return Survey(imports, read_early(env)) if imports & _LOADING else None
+
+
+def _imported(
+    tree: ast.AST, file: Path, folders: Callable[[str], Sequence[Path]]
+) -> Iterator[tuple[str, list[Path]]]:
+    """Yields the first name of each import in `file`, with the program's own files that it runs."""
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        names, level = [alias.name for alias in node.names], 0
+        if isinstance(node, ast.ImportFrom):
+            names, level = [f"{node.module or ''}.{name}".lstrip(".") for name in names], node.level
+        for words in (name.split(".") for name in names):
+            files = [
+                place.joinpath(*words[:end], *last).with_suffix(".py")
+                for place in (list(file.parents)[level - 1 : level] if level else folders(words[0]))
+                for end in range(1, len(words) + 1)
+                for last in ((), ("__init__",))
+            ]
+            yield words[0], [found for found in files if found.is_file()]
+
+
+def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:
+    """Adds what `os.environ[NAME] = VALUE`, or its `setdefault`, sets; yields that environment."""
+    place: ast.AST | None = None
+    name = value = ""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Subscript):
+            place, name = target.value, literals.text(target.slice)
+            value = literals.text(statement.value)
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        is_default = literals.dotted(call.func).endswith(".setdefault") and len(call.args) == 2
+        if is_default and isinstance(call.func, ast.Attribute):
+            place, (name, value) = call.func.value, map(literals.text, call.args)
+            value = env.get(name) or os.environ.get(name) or value
+    if place is not None and _is_environment(place) and name and value:
+        env[name] = value
+        yield place
+
+
+def _sets_only(tree: ast.AST, known: set[ast.AST]) -> bool:
+    """Whether a program sets only what is read late, beside the `known` environments."""
+    fine = set(known)
+    nodes = list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.Subscript):
+            if isinstance(node.ctx, ast.Load) or _is_late(node.slice):
+                fine.add(node.value)
+        elif isinstance(node, ast.Compare):
+            fine.update(node.comparators)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            is_late = node.func.attr in _READING or (node.args and _is_late(node.args[0]))
+            fine.update([node.func.value] if is_late else [])
+    return fine.issuperset(node for node in nodes if _is_environment(node))
+
+
+def _is_environment(node: ast.AST) -> bool:
+    return literals.dotted(node).rpartition(".")[2] in _ENVIRONMENTS
+
+
+def _is_late(name: ast.AST) -> bool:
+    return bool(literals.text(name)) and not read_early({literals.text(name): ""})

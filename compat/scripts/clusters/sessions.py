@@ -1,0 +1,240 @@
+"""Makes sessions of a script poll for the chief sooner, and wait only for the tasks they need.
+
+In TensorFlow a worker polls every 30 seconds for the chief, and a session waits, silently, for
+every task of the cluster, forever if one has exited. Here a session logs which tasks it waits for,
+and reports those it has lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import threading
+import time
+import weakref
+from typing import Any, Callable, Iterator, Sequence
+
+from compat._tensorflow import private, tf1
+from compat.cluster.liveness.diagnosis import unanswered
+from compat.cluster.liveness.monitor import Monitor, connection_checks
+from compat.cluster.liveness.watchdog import retry_duplicate_rpc, run_with_watchdog
+from compat.errors import PeerError
+from compat.runtime.graphs import session as graphs
+from compat.runtime.graphs.device_placement import filtered
+from compat.scripts.clusters import distributed, unplaced
+
+_DEFAULT_SECS = 30
+_SECS = 1
+_PATIENCE_SECS = 7200.0  # TensorFlow's default for a session.
+_EVERY_SECS = 10.0
+_SCHEME = "grpc://"
+_SERVER = "the server"  # Addresses that a client outside the cluster connects to.
+
+# Sessions whose peers have all been reached.
+_met: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def install() -> None:
+    """Patches the sessions of this process."""
+    manager = tf1.train.SessionManager
+    _wrap(manager, "__init__", _poll_often)
+    for name in ("prepare_session", "recover_session", "wait_for_session"):
+        setattr(manager, name, _with_filters(getattr(manager, name)))
+    for kind in (tf1.Session, tf1.InteractiveSession):
+        _wrap(kind, "run", _called)
+        _wrap(kind, "make_callable", _called_by_callable)
+        _wrap(kind, "close", _closed)
+        _wrap(kind, "__del__", _unless_python_ends)
+    _quiet_cancelled_queues()
+
+
+def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]) -> None:
+    """Makes a method call `wrapper` with its owner and with the original call."""
+    method = getattr(kind, name)
+
+    @functools.wraps(method)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return wrapper(self, lambda: method(self, *args, **kwargs))
+
+    setattr(kind, name, wrapped)
+
+
+def _poll_often(manager: Any, init: Callable[[], None]) -> None:
+    init()
+    private.poll_every(manager, _DEFAULT_SECS, _SECS)
+
+
+def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
+    _place_in(session)
+    call = make()
+    return lambda *given: _called(session, lambda: call(*given))
+
+
+def _unless_python_ends(
+    session: Any,
+    destroy: Callable[[], None],
+    is_finalizing: Callable[[], bool] = sys.is_finalizing,  # Python unsets the name `sys` as well.
+) -> None:
+    """Destroys a session, but not at interpreter exit, where pending calls no longer return."""
+    if not is_finalizing():
+        destroy()
+
+
+def _quiet_cancelled_queues() -> None:
+    """Suppresses errors about cancelled queues, which closing a session causes."""
+    before: Any = getattr(threading, "excepthook", None)  # Since Python 3.8.
+
+    def hook(failure: Any) -> None:
+        name = failure.thread.name if failure.thread else ""
+        cancelled = issubclass(failure.exc_type, tf1.errors.CancelledError)
+        if not (cancelled and name.startswith("QueueRunnerThread")):
+            before(failure)
+
+    if before is not None:
+        threading.excepthook = hook
+
+
+def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a method that creates sessions on those tasks only that run part of the graph."""
+
+    @functools.wraps(method)
+    def make(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if distributed.task is not None:
+            own = f"/job:{distributed.task.job}/task:{distributed.task.index}"
+            config = kwargs.get("config")
+            _place(self._graph, [] if config is None else config.device_filters)
+            kwargs["config"] = filtered(config, own, self._graph)
+        if method.__name__ != "wait_for_session":
+            return _patiently(lambda: method(self, *args, **kwargs))
+        with _saying("the chief, which prepares the session"):
+            return _patiently(lambda: method(self, *args, **kwargs))
+
+    return make
+
+
+def _patiently(function: Callable[[], Any]) -> Any:
+    """Calls `function`, again as long as peers cannot reach each other; returns its result."""
+    deadline = time.monotonic() + _DEFAULT_SECS
+    while True:
+        try:
+            return function()
+        except tf1.errors.UnavailableError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_SECS)
+
+
+def _called(session: Any, function: Callable[[], Any]) -> Any:
+    """Runs a call of a session, and logs or reports, as a PeerError, which tasks it lacks."""
+    if not _target(session).startswith(_SCHEME):
+        return retry_duplicate_rpc(function)
+    if session not in _met:
+        checks = connection_checks(_needed(session))
+        Monitor(checks, _PATIENCE_SECS, distributed.say, _EVERY_SECS).wait()
+        _met.add(session)
+    _place_in(session)
+    return run_with_watchdog(lambda: retry_duplicate_rpc(function), lambda: _miss(session))
+
+
+def _closed(session: Any, close: Callable[[], None]) -> None:
+    """Closes a session without waiting for lost tasks.
+
+    It waits for those that are there: Python's end would abort by a call that comes back amid it.
+    """
+    deadline = time.monotonic() + _DEFAULT_SECS
+
+    def poll() -> None:
+        _miss(session)
+        if time.monotonic() > deadline:  # One that is stopped is there, and never answers.
+            raise PeerError("no answer")
+
+    if _target(session).startswith(_SCHEME):
+        with contextlib.suppress(Exception):  # The failed call has reported the loss.
+            run_with_watchdog(close, poll)
+    else:
+        close()
+
+
+@contextlib.contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Logs periodically, while the body runs, what it waits for."""
+    over = threading.Event()
+    start = time.monotonic()
+
+    def say() -> None:
+        while not over.wait(_EVERY_SECS):
+            distributed.say(f"waiting for {what} ({time.monotonic() - start:.0f} s)")
+
+    threading.Thread(target=say, name="waiting", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _target(session: Any) -> str:
+    return str(distributed.text(session.sess_str or ""))
+
+
+def _needed(session: Any) -> dict[str, str]:
+    """Returns the addresses, by name, of the tasks that a session needs to open."""
+    task = distributed.task
+    if task is None or _target(session) not in distributed.own_targets:
+        return {_SERVER: _target(session)[len(_SCHEME) :]}
+    if graphs.is_installed():  # Its sessions run nothing on other workers.
+        return {f"/job:ps/task:{i}": a for job, i, a in task.others() if job == "ps"}
+    sees = _seen_through(private.device_filters(session))
+    return {
+        f"/job:{job}/task:{index}": address
+        for job, index, address in task.others()
+        if sees(job, index)
+    }
+
+
+def _seen_through(filters: Sequence[str]) -> Callable[[str, int], bool]:
+    """Returns what says of a task whether a session sees it that has these device filters.
+
+    TensorFlow merges those of the server with them.
+    """
+    task = distributed.task
+    merged = [*(task.filters if task else ()), *filters]
+    places = [tf1.DeviceSpec.from_string(text) for text in merged]
+    return lambda job, index: (
+        not places
+        or any(place.job in (None, job) and place.task in (None, index) for place in places)
+    )
+
+
+def _place_in(session: Any) -> None:
+    if _target(session) in distributed.own_targets:
+        _place(session.graph, private.device_filters(session))
+
+
+def _place(graph: Any, filters: Sequence[str]) -> None:
+    """Places what the program has placed nowhere, if this process serves a task of a cluster."""
+    task = distributed.task
+    if task is None:
+        return
+    sees = _seen_through(filters)
+    tasks = [(job, index) for job, index, _ in task.others() if sees(job, index)]
+    unplaced.place(
+        graph,
+        [
+            tf1.DeviceSpec(job=job, replica=0, task=index)
+            for job, index in [(task.job, task.index), *tasks]
+        ],
+    )
+
+
+def _miss(session: Any) -> None:
+    """Raises a PeerError if a task that runs part of the session's graph cannot be reached."""
+    needed = _needed(session)
+    devices = {operation.device for operation in session.graph.get_operations()}
+    places = [tf1.DeviceSpec.from_string(device) for device in devices if device]
+    parts = {f"/job:{place.job}/task:{place.task or 0}" for place in places}
+    if graphs.is_installed():
+        parts = set(needed)
+    named = {name: a for name, a in needed.items() if name in parts or name == _SERVER}
+    for name in unanswered(named):
+        raise PeerError(f"lost {name} at {named[name]}; start all tasks again")

@@ -1,0 +1,1 @@
+"""On PYTHONPATH of a script's child processes; see `compat.scripts.clusters.inherited`."""

@@ -1,0 +1,237 @@
+"""`python -m compat migrate`: writes a TensorFlow 0.8 to 1.15 script anew, for today's release.
+
+The new program imports `compat.v1` as `tf`, and runs with plain `python`. The script stays as it
+is. What cannot be moved is left, with a numbered comment that says what to do by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import Sequence
+
+from compat.errors import Parser, UserError, unless_usable
+from compat.scripts.commands import prove as proving
+from compat.scripts.migrating import installed, migration, runtimes
+from compat.scripts.migrating.beside import Beside, beside
+from compat.scripts.reading import conversion, modules
+from compat.scripts.rules import catalog, sources
+from compat.scripts.rules.rule import Rule
+from compat.tracking.files import beside as replacing
+
+_USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
+_EPILOG = (
+    "exit code: 0 if nothing is left to do by hand, 1 if the new program has remarks, 2 for a "
+    "wrong command line or a script that cannot be read, which is left out of a folder"
+)
+_COOKIE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line of `migrate`; returns the exit code."""
+    options = _parser().parse_args(argv)
+    if options.list_rules:
+        catalog.print_list()
+        return 0
+    if options.path is None:
+        raise UserError("no script was given; name a script, or a folder with --output=NEW_FOLDER")
+    chosen = catalog.selected(options)
+    if options.to != "v1" and os.path.isdir(options.path):
+        raise UserError(f"--to={options.to} takes a script; name one, or use --to=v1 for a folder")
+    if options.prove and (options.diff or os.path.isdir(options.path)):
+        raise UserError("--prove runs a new script; leave it out for a folder, and with --diff")
+    if os.path.isdir(options.path):
+        return _folder(options, [rule for rule in chosen if rule.id != "modules"])
+    output = options.output or "{0}_{2}{1}".format(*os.path.splitext(options.path), options.to)
+    _refuse_existing(output, options)
+    others = [rule for rule in chosen if rule.id != "modules"]
+    own = None
+    if options.to != "v1":
+        own = beside(options.path, lambda file: _module(file, others))
+    migrated = _migrated(options.path, others if own else chosen, options.to, own)
+    code = _beside(own, output, options) if own else 0
+    code = max(code, _report(options.path, output, migrated))
+    if options.diff:
+        _print_diff(options.path, output, migrated.text)
+    elif migrated.is_changed:
+        _write(output, _content(options.path, migrated.text))
+        print(f"wrote {output}")
+        # Of a script with modules to migrate as well, `prove` migrates all.
+        words = [*([] if "modules" in migrated.counts else [f"--b={output}"]), options.path]
+        if options.prove:
+            return max(code, proving.main(words))
+        command = " ".join(map(shlex.quote, ["python", "-m", "compat", "prove", *words]))
+        print(f"to prove that it does the same: {command}")
+    return code
+
+
+def _module(file: str, chosen: Sequence[Rule]) -> migration.Migrated:
+    """Migrates a module of a program that runs on either runtime."""
+    migrated = _migrated(file, chosen, is_imported=True)
+    return runtimes.migrate(file, migrated, False) if migrated.is_changed else migrated
+
+
+def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
+    """Writes the modules of a script; returns the exit code."""
+    code, texts, new, targets = 0, own.texts(), {}, own.targets(output)
+    for file, migrated in own.found.items():
+        shown, target = os.path.relpath(file), os.path.relpath(targets.get(file, file))
+        if file in own.names or migrated.remarks:
+            code = max(code, _report(shown, target, migrated))
+        if file not in targets:
+            continue
+        text = texts[own.names.get(file, file)]
+        new[target] = _content(file, text)
+        if options.diff:
+            _print_diff(shown, target, text)
+        elif os.path.lexists(target) and Path(target).read_bytes() != new[target]:
+            raise UserError(
+                f"{target} exists, and is not what {shown} becomes; remove it, or name another "
+                "folder with --output"
+            )
+    if not options.diff:
+        for target, content in new.items():
+            _write(target, content)
+            print(f"wrote {target}")
+    return code
+
+
+def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
+    """Migrates the scripts in a folder; those that have nothing to do with TensorFlow are copied.
+
+    A script may have the names of TensorFlow from a module of its own. One that cannot be migrated
+    is named, and left out.
+    """
+    if not (options.output or options.diff):
+        raise UserError(
+            f"{options.path} is a folder; name a new one for the migrated scripts with --output"
+        )
+    output = options.output or options.path
+    _refuse_existing(output, options)
+    files = [file for file in sources.files(options.path) if file.endswith(".py")]
+    code, new = 0, {}
+    groups = [{os.path.abspath(file), *modules.imported(file)} for file in files]
+    imported = {file for group in groups if any(map(_uses, group)) for file in group}
+    for file in files:
+        target = os.path.join(output, os.path.relpath(file, options.path))
+        try:
+            migrated = _migrated(file, chosen, is_imported=os.path.abspath(file) in imported)
+        except UserError as error:
+            print(f"{error}; it is left out")
+            code = 2
+            continue
+        code = max(code, _report(file, target, migrated))
+        new[target] = _content(file, migrated.text)
+        if options.diff:
+            _print_diff(file, target, migrated.text)
+    if files and not new:
+        raise UserError(f"no script in {options.path} can be migrated; correct one of them")
+    if not options.diff:
+        for target, content in new.items():
+            _write(target, content)
+        print(f"wrote {len(new)} scripts to {output}; copy what else they read")
+    return code
+
+
+def _uses(file: str) -> bool:
+    """Whether a script names TensorFlow; one that cannot be read does not."""
+    try:
+        return any("tensorflow" in part.text for part in conversion.read(file))
+    except UserError:
+        return False
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="python -m compat migrate",
+        usage=_USAGE,
+        description=__doc__,
+        epilog=_EPILOG,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("path", metavar="PATH", nargs="?", help="a script, or a folder of them")
+    add(
+        "--to",
+        choices=("v1", "compat"),
+        default="v1",
+        help="what to migrate to: v1, compat.v1 (default); compat, the same with the names of "
+        "compat and a flag --runtime",
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
+        "--output", metavar="PATH", help="the new file or folder (default: SCRIPT_v1.py, ...)"
+    )
+    output.add_argument("--diff", action="store_true", help="only show the changes")
+    add("--prove", action="store_true", help="run both programs, and compare them")
+    catalog.add_options(parser)
+    return parser
+
+
+def _refuse_existing(output: str, options: argparse.Namespace) -> None:
+    if not options.diff and os.path.lexists(output):
+        raise UserError(f"{output} exists; name a new one with --output, or remove it")
+
+
+def _migrated(
+    path: str,
+    chosen: Sequence[Rule],
+    to: str = "v1",
+    own: Beside | None = None,
+    is_imported: bool = False,
+) -> migration.Migrated:
+    if path.endswith(".ipynb"):
+        raise UserError(f"{path} is a notebook, expected a script; export it as one")
+    (source,) = conversion.read(path)
+    try:
+        migrated = migration.migrate(source, chosen, is_imported)
+        if to == "v1":
+            return installed.prepared(path, migrated)
+        text = own.renamed(path, migrated.text) if own else migrated.text
+        return runtimes.migrate(path, migrated._replace(text=text))
+    except SyntaxError as error:
+        place = f"{path}:{error.lineno or 1}"
+        raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
+
+
+def _report(path: str, output: str, migrated: migration.Migrated) -> int:
+    if migrated.was_migrated:
+        print(f"{path}: is migrated already; not changed")
+    elif not (migrated.counts or migrated.remarks):
+        print(f"{path}: uses nothing of TensorFlow that has to change; not changed")
+    else:
+        done = ", ".join(f"{rule} {count}" for rule, count in migrated.counts.items())
+        print(f"{path}: {done or 'nothing was rewritten'}")
+    for line, why in migrated.left:
+        print(f"{path}:{line}: {why}")
+    for number, (line, text) in enumerate(migrated.remarks, 1):
+        print(f"{path if migrated.was_migrated else output}:{line}: remark {number}: {text}")
+    return int(bool(migrated.remarks))
+
+
+def _print_diff(path: str, output: str, text: str) -> None:
+    before = conversion.read(path)[0].text
+    lines = difflib.unified_diff(before.splitlines(True), text.splitlines(True), path, output, n=1)
+    print("".join(line if line.endswith("\n") else line + "\n" for line in lines), end="")
+
+
+def _content(path: str, text: str) -> bytes:
+    """Returns the bytes of a new program: UTF-8 with the line ends of the old one, or the old."""
+    with open(path, "rb") as file:
+        old = file.read()
+    if text == conversion.read(path)[0].text:
+        return old
+    cookie = _COOKIE.match(text)
+    if cookie is not None:
+        text = f"{text[: cookie.start(1)]}utf-8{text[cookie.end(1) :]}"
+    return text.replace("\n", "\r\n" if b"\r\n" in old else "\n").encode()
+
+
+def _write(path: str, content: bytes) -> None:
+    remedy = "name another place with --output"
+    with unless_usable(f"{path} cannot be written", remedy), replacing(path) as unfinished:
+        unfinished.write_bytes(content)

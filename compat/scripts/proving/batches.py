@@ -1,0 +1,83 @@
+"""Compares the batches that an experiment draws by itself with those that it was given in a proof.
+
+Both runs of a proof train on the batches of A. Those of the experiment's `data()` are drawn
+besides, one in each call.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, NamedTuple
+
+import numpy as np
+
+from compat.scripts.proving import values
+from compat.scripts.proving.runs import Run
+
+_RTOL = 1e-5  # Such as of pixels that are divided in another order.
+
+
+class Difference(NamedTuple):
+    """An input of a call whose batches are not the same."""
+
+    call: int
+    name: str
+    says: str  # How the two differ.
+
+
+def line(b: Run) -> str:
+    """Returns in a line how the batches of an experiment compare; "" if it has none of its own."""
+    calls = [n for n in range(1, len(b.calls) + 1) if b.load("given", n)]
+    if not calls:
+        return ""
+    found = [difference for call in calls for difference in _differences(b, call)]
+    equal = len(calls) - len({difference.call for difference in found})
+    said = f"batches of data(): equal in {equal} of {len(calls)} calls"
+    if not found:
+        return said
+    first = found[0]
+    return f"{said}; in call {first.call} {first.name}: {first.says}; {_all(b, calls, first.name)}"
+
+
+def _differences(b: Run, call: int) -> Iterator[Difference]:
+    given, drawn = b.load("given", call), b.load("drawn", call)
+    for name, batch in given.items():
+        if name not in drawn:
+            yield Difference(call, name, "data() has ended")
+        else:
+            says = _difference(batch, drawn[name])
+            if says:
+                yield Difference(call, name, says)
+
+
+def _difference(a: Any, b: Any) -> str:
+    """Returns how the batch of B differs from that of A, or ""."""
+    if a.shape != b.shape:
+        return f"shape {list(a.shape)} and {list(b.shape)}"
+    if np.array_equal(a, b):
+        return ""
+    if a.ndim and np.array_equal(_sorted(a), _sorted(b)):
+        return "the same examples in another order"
+    if a.dtype.kind not in "fiub":
+        return "other examples"
+    gap = values.tensors(a, b, _RTOL)
+    return str(gap) if gap is not None and gap.differs else ""
+
+
+def _sorted(batch: Any) -> Any:
+    """Returns the examples of a batch in an order of their own."""
+    return np.array(sorted(example.tobytes() for example in np.ascontiguousarray(batch)), object)
+
+
+def _all(b: Run, calls: list[int], name: str) -> str:
+    """Returns what all batches of an input have in common, of A and B."""
+    both = [[b.load(kind, call).get(name) for call in calls] for kind in ("given", "drawn")]
+    said = " and ".join(_summary([a for a in batches if a is not None]) for batches in both)
+    return f"all of them: {said}"
+
+
+def _summary(batches: list[Any]) -> str:
+    flat = np.concatenate([batch.ravel() for batch in batches]) if batches else np.zeros(0)
+    if flat.dtype.kind not in "fiub" or not flat.size:
+        return f"{flat.size} values"
+    flat = flat.astype(np.float64)
+    return f"mean {flat.mean():.4g} from {flat.min():.4g} to {flat.max():.4g}"

@@ -1,0 +1,218 @@
+"""Compares two runs: loss by loss, then what their first call has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Iterator
+
+import numpy as np
+
+from compat.scripts.proving import values
+from compat.scripts.proving.runs import Run
+from compat.scripts.proving.values import Gap
+
+RTOL = 1e-4
+# Of the change of a variable in one call: adaptive optimizers enlarge rounding.
+CHANGE_RTOL = 1e-2
+_LEAST = 1e-2  # Of the largest loss so far: smaller ones are compared to that.
+_NOISE_GRADIENT = 1e-4  # Of the largest one: what is smaller may be rounding alone.
+_ROUNDING = 1e-6  # Of a variable: a smaller change may be lost in float32.
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A number that both runs have for a training call."""
+
+    call: int
+    name: str
+    gap: Gap
+
+
+@dataclass
+class Comparison:
+    """What is the same, and where the two runs first differ.
+
+    Attributes:
+      losses: all that both have, up to the first that differs.
+      verdict: one line of what differs first; empty if nothing does.
+      call: the training call at which the difference is seen; 0: not in one.
+      cause: the call that made the difference, whose operations tell it; 0 if unknown.
+      change: the largest difference of what was added to a variable, of those that were compared.
+    """
+
+    losses: list[Loss] = field(default_factory=list)
+    verdict: str = ""
+    call: int = 0
+    cause: int = 0
+    change: float = 0.0
+
+    @property
+    def calls(self) -> int:
+        """How many training calls had equal losses."""
+        last = self.losses[-1] if self.losses else None
+        return 0 if last is None else last.call - int(last.gap.differs)
+
+    def worst(self) -> Loss | None:
+        """Returns the loss with the largest difference."""
+        return max(self.losses, key=lambda loss: loss.gap.error, default=None)
+
+
+def compare(a: Run, b: Run, rtol: float, each: bool = False) -> Comparison:
+    """Compares the losses of two runs, and how they ended.
+
+    Args:
+      a: the first run.
+      b: the one that repeats it.
+      rtol: the tolerance of losses.
+      each: whether each call of B began with the variables of A.
+    """
+    found = Comparison()
+    if b.mismatch:
+        found.verdict = f"the trainable variables do not match: {b.mismatch}"
+        return found
+    largest: dict[str, float] = {}
+    for loss in _losses(a, b, rtol, largest):
+        found.losses.append(loss)
+        if loss.gap.differs:
+            what, kind = ("value", "") if a.trains_nothing else ("loss", "training ")
+            found.verdict = f"{what} {loss.name} of {kind}call {loss.call}: {loss.gap}"
+            found.call = loss.call
+            break
+    else:
+        found.verdict = _ends_differ(a, b)
+        if not (found.verdict or a.trains_nothing):
+            _compare_changes(a, b, found, each)
+    if found.call and not found.cause:
+        found.cause = first_change(a, b, found.call) or found.call
+    return found
+
+
+def _losses(a: Run, b: Run, rtol: float, largest: dict[str, float]) -> Iterator[Loss]:
+    for number, (ours, theirs) in enumerate(zip(a.calls, b.calls), 1):
+        if a.trains_nothing:
+            yield from _fetched(a, b, number, rtol)
+            continue
+        left, right = dict(ours.get("scalars", ())), dict(theirs.get("scalars", ()))
+        for name, other in pairs(list(left), list(right)):
+            size = abs(left[name])
+            if np.isfinite(size):
+                largest[name] = max(size, largest.get(name, 0.0))
+            least = _LEAST * largest.get(name, 0.0)
+            yield Loss(number, name, values.numbers(left[name], right[other], rtol, least))
+
+
+def _fetched(a: Run, b: Run, call: int, rtol: float) -> Iterator[Loss]:
+    """Yields the arrays of a call of a program that trains nothing; other shapes differ."""
+    ours, theirs = (run.load("fetched", call) for run in (a, b))
+    here, there = (run.calls[call - 1].get("fetched", []) for run in (a, b))
+    if len(here) != len(there):
+        yield Loss(call, "count", Gap(float("inf"), rtol, len(here), len(there)))
+    for name, other in pairs(here, there):
+        gap = values.tensors(ours[name], theirs[other], rtol)
+        sizes = float(ours[name].size), float(theirs[other].size)
+        yield Loss(call, name, gap or Gap(float("inf"), rtol, *sizes, "size"))
+
+
+def pairs(left: list[str], right: list[str]) -> list[tuple[str, str]]:
+    """Pairs names: equal ones, then the others in order, if they are as many."""
+    same = [(name, name) for name in left if name in right]
+    ours = [name for name in left if name not in right]
+    theirs = [name for name in right if name not in left]
+    return same + (list(zip(ours, theirs)) if len(ours) == len(theirs) else [])
+
+
+def _ends_differ(a: Run, b: Run) -> str:
+    for number, (ours, theirs) in enumerate(zip(a.calls, b.calls), 1):
+        if ours["raised"] != theirs["raised"]:
+            done = [
+                f"raises {record['raised']}" if record["raised"] else "does not"
+                for record in (ours, theirs)
+            ]
+            return f"training call {number}: A {done[0]}, B {done[1]}: {b.last_line()}"
+    if len(b.calls) < len(a.calls):
+        how = f"ended with code {b.ended}" if b.ended is not None else "was ended"
+        return f"A trains {len(a.calls)} times, B {len(b.calls)} times and {how}: {b.last_line()}"
+    if b.trained_more:
+        return f"A trains {len(a.calls)} times, B goes on"
+    if b.ended and not b.is_cut:
+        return f"after its last training call B ended with code {b.ended}: {b.last_line()}"
+    return ""
+
+
+def _compare_changes(a: Run, b: Run, found: Comparison, each: bool) -> None:
+    """Compares what training calls have changed: the first, which its loss does not show, or all.
+
+    All where no loss is known of both, or no later loss shows it. Where calls are gathered, the
+    first of which the variables are known is the last one.
+    """
+    for call in range(1, len(a.calls) + 1):
+        gaps = list(changes(a, b, call))
+        for name, gap in gaps:
+            found.change = max(found.change, gap.error)
+            if gap.differs:
+                found.verdict = f"what training call {call} adds to variable {name}: {gap}"
+                found.call = found.cause = call
+                return
+        if gaps and found.losses and not each:
+            return
+
+
+def first_change(a: Run, b: Run, last: int) -> int:
+    """Returns the first call before `last` that changes variables differently; 0: none does."""
+    for call in range(1, last):
+        if any(gap.differs for _, gap in changes(a, b, call)):
+            return call
+    return 0
+
+
+def changes(a: Run, b: Run, call: int) -> Iterator[tuple[str, Gap]]:
+    """Yields how far apart the changes of each trainable variable are that a call has made."""
+    starts = [before(run, call) for run in (a, b)]
+    afters = [run.load("after", call) for run in (a, b)]
+    small = _negligible(a, b, call)
+    for name in a.calls[call - 1].get("learned", ()):
+        if any(name not in arrays for arrays in (*starts, *afters)) or name in small:
+            continue
+        if starts[0][name].shape != starts[1][name].shape:
+            continue
+        ours, theirs = (
+            np.asarray(after[name], np.float64) - start[name]
+            for start, after in zip(starts, afters)
+        )
+        noise = _ROUNDING * max(values.rms(start[name]) for start in starts)
+        gap = values.tensors(ours, theirs, CHANGE_RTOL, noise)
+        if gap is not None and gap.differs and values.few_differ(ours, theirs, CHANGE_RTOL):
+            # The first update of Adam has one size, also where the gradient is rounding alone.
+            gap = gap._replace(tolerance=gap.error)
+        if gap is not None:
+            yield name, gap
+
+
+def before(run: Run, call: int) -> dict[str, Any]:
+    """Returns the variables before a call, as far as they were recorded."""
+    begun = run.load("begin", call)
+    while not begun and call > 1:
+        call -= 1
+        begun = run.load("after", call) or run.load("begin", call)
+    return begun
+
+
+def gradients(a: Run, b: Run, call: int) -> dict[str, tuple[str, str]]:
+    """Returns the tensors of the gradients of both runs, by variable."""
+    ours, theirs = (
+        {name: tensor for tensor, name in run.operations(call)["gradients"].items()}
+        for run in (a, b)
+    )
+    return {name: (ours[name], theirs[name]) for name in ours if name in theirs}
+
+
+def _negligible(a: Run, b: Run, call: int) -> set[str]:
+    """Returns the variables whose gradients are so small that they may be rounding alone.
+
+    As of a bias before batch normalization. Optimizers such as Adam make large updates of them.
+    """
+    found: dict[str, float] = {}
+    ours, theirs = (run.calls[call - 1].get("slopes", {}) for run in (a, b))
+    found = {name: max(ours[name], theirs[name]) for name in ours if name in theirs}
+    least = _NOISE_GRADIENT * max(found.values(), default=0.0)
+    return {name for name, size in found.items() if size < least}

@@ -1,0 +1,207 @@
+"""Finds the first operation of a training call that differs between two runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat.scripts.proving import comparison, values
+from compat.scripts.proving.runs import Run
+from compat.scripts.proving.values import Gap
+
+_RTOL = 1e-4
+_ROUNDING = 2e-6  # Of the inputs of an operation, for each of the elements that it sums.
+
+
+@dataclass
+class Trace:
+    """The first difference between two runs of a training call.
+
+    Attributes:
+      variables: those that differ before it.
+      gradients: those that differ, by variable, of the first one if it is the loss that differs.
+      changes: of the variables, by the call.
+      operation: what to print of the first operation; empty if none was found.
+      gap: of its values; None if the two are of different types or shapes.
+    """
+
+    call: int
+    variables: list[tuple[str, Gap]] = field(default_factory=list)
+    gradients: list[tuple[str, Gap]] = field(default_factory=list)
+    changes: list[tuple[str, Gap]] = field(default_factory=list)
+    operation: str = ""
+    gap: Gap | None = None
+
+
+class _Graph:
+    """The operations of one run in one call."""
+
+    def __init__(self, run: Run, call: int) -> None:
+        recorded = run.operations(call)
+        self.values = run.load("floats", call)
+        self.operations = {op["name"]: op for op in recorded["operations"]}
+        self.order = {name: number for number, name in enumerate(self.operations)}
+
+    def updates(self, variable: str) -> list[dict[str, Any]]:
+        """Returns the operations that update a variable."""
+        return [op for op in self.operations.values() if op["writes"] == variable]
+
+
+class _Pairing:
+    """Which tensors of two graphs stand for each other: by name, else by who uses them."""
+
+    def __init__(self, a: _Graph, b: _Graph, ends: list[tuple[str, str]]) -> None:
+        self.a, self.b = a, b
+        self.tensors = {
+            tensor: tensor
+            for name, op in a.operations.items()
+            if name in b.operations
+            for tensor in op["outputs"]
+            if tensor in b.operations[name]["outputs"]
+        }
+        self._taken = set(self.tensors.values())
+        for ours, theirs in ends:
+            self._pair(ours, theirs)
+        known = -1
+        while known < len(self.tensors):  # Chains of renamed operations take several passes.
+            known = len(self.tensors)
+            for op in a.operations.values():
+                self.pair_inputs(op, self.partner(op))
+
+    def pair_inputs(self, op: dict[str, Any], other: dict[str, Any] | None) -> None:
+        """Pairs what two operations of one type take."""
+        if other is None or op["type"] != other["type"]:
+            return
+        if len(op["inputs"]) == len(other["inputs"]):
+            for ours, theirs in zip(op["inputs"], other["inputs"]):
+                self._pair(ours, theirs)
+
+    def _pair(self, ours: str, theirs: str) -> None:
+        if ours not in self.tensors and theirs not in self._taken:
+            self.tensors[ours] = theirs
+            self._taken.add(theirs)
+
+    def partner(self, op: dict[str, Any]) -> dict[str, Any] | None:
+        """Returns the operation of B that stands for one of A."""
+        for tensor in op["outputs"]:
+            if tensor in self.tensors:
+                return self.b.operations.get(operation_of(self.tensors[tensor]))
+        same = self.b.operations.get(op["name"])
+        return same if same is not None and not same["outputs"] else None
+
+    def gap(self, tensor: str) -> Gap | None:
+        """Returns how far the values of a tensor of A are apart; None if that is unknown."""
+        other = self.tensors.get(tensor, "")
+        if tensor not in self.a.values or other not in self.b.values:
+            return None
+        value = self.a.values[tensor]
+        op = self.a.operations[operation_of(tensor)]
+        noise = 0.0
+        for name in op["inputs"]:  # What is summed or subtracted leaves their rounding.
+            if name in self.a.values:
+                given = self.a.values[name]
+                summed = max(1.0, given.size / max(1, value.size))
+                noise += _ROUNDING * values.rms(given) * summed**0.5
+        return values.tensors(value, self.b.values[other], _RTOL, noise)
+
+    def is_of_other_shape(self, tensor: str) -> bool:
+        """Whether both values are known, with different shapes."""
+        other = self.tensors.get(tensor, "")
+        known = tensor in self.a.values and other in self.b.values
+        return known and self.a.values[tensor].shape != self.b.values[other].shape
+
+    def differs(self, tensor: str) -> bool:
+        """Whether the values of a tensor of A and of its partner are known to differ."""
+        gap = self.gap(tensor)
+        return self.is_of_other_shape(tensor) if gap is None else gap.differs
+
+
+def operation_of(tensor: str) -> str:
+    """Returns the name of the operation of a tensor."""
+    return tensor.rpartition(":")[0]
+
+
+def trace(a: Run, b: Run, call: int) -> Trace:
+    """Returns where two runs part in a call, of which both have recorded the operations."""
+    found = Trace(call)
+    starts = [comparison.before(run, call) for run in (a, b)]
+    for name in a.calls[call - 1].get("learned", ()):
+        if all(name in arrays for arrays in starts):
+            gap = values.tensors(starts[0][name], starts[1][name], _RTOL)
+            if gap is not None and gap.differs:
+                found.variables.append((name, gap))
+    found.changes = [item for item in comparison.changes(a, b, call) if item[1].differs]
+    losses = comparison.pairs(*(list(run.calls[call - 1]["losses"]) for run in (a, b)))
+    slopes = comparison.gradients(a, b, call)
+    pairing = _Pairing(_Graph(a, call), _Graph(b, call), losses + list(slopes.values()))
+    for name, (tensor, _) in slopes.items():
+        gap = pairing.gap(tensor)
+        if gap is not None and gap.differs:
+            found.gradients.append((name, gap))
+    ends = [tensor for tensor, _ in losses if pairing.differs(tensor)]
+    ends = ends or [slopes[name][0] for name, _ in found.gradients]
+    if ends:
+        _find(pairing, ends, found)
+    elif found.changes:
+        _find_update(pairing, found.changes[0][0], found)
+    return found
+
+
+def _find(pairing: _Pairing, ends: list[str], found: Trace) -> bool:
+    """Walks from tensors that differ to the first operation that does."""
+    graph, first, waiting, seen = pairing.a, "", list(ends), set(ends)
+    while waiting:
+        tensor = waiting.pop()
+        op = graph.operations.get(operation_of(tensor))
+        if op is None:
+            continue
+        differs = pairing.differs(tensor)
+        if differs and (not first or graph.order[op["name"]] < graph.order[operation_of(first)]):
+            first = tensor
+        # Through an operation that B lacks to what it uses.
+        is_open = differs or pairing.gap(tensor) is None
+        for name in op["inputs"] if is_open else ():
+            if name not in seen and (pairing.differs(name) or pairing.gap(name) is None):
+                seen.add(name)
+                waiting.append(name)
+    if first:
+        _describe(pairing, first, found)
+    return bool(first)
+
+
+def _describe(pairing: _Pairing, tensor: str, found: Trace) -> None:
+    op = pairing.a.operations[operation_of(tensor)]
+    other = pairing.partner(op)
+    found.gap = pairing.gap(tensor)
+    found.operation = _named(op, other)
+    if found.gap is None and other is not None:
+        shapes = [
+            list(graph.values[name].shape)
+            for graph, name in ((pairing.a, tensor), (pairing.b, pairing.tensors[tensor]))
+        ]
+        found.operation += f", of shape {shapes[0]} in A and {shapes[1]} in B"
+
+
+def _named(op: dict[str, Any], other: dict[str, Any] | None) -> str:
+    if other is None:
+        return f"{op['name']} ({op['type']}) in A, which B lacks"
+    if (op["name"], op["type"]) == (other["name"], other["type"]):
+        return f"{op['name']} ({op['type']})"
+    return f"{op['name']} ({op['type']}) in A, {other['name']} ({other['type']}) in B"
+
+
+def _find_update(pairing: _Pairing, variable: str, found: Trace) -> None:
+    """Finds why a variable is updated differently by equal gradients."""
+    ours, theirs = (graph.updates(variable) for graph in (pairing.a, pairing.b))
+    if not (ours and theirs):
+        side = "B" if ours else "A"
+        found.operation = f"no operation of {side} updates {variable}"
+        return
+    op, other = ours[-1], theirs[-1]
+    if op["type"] == other["type"]:
+        pairing.pair_inputs(op, other)
+        differing = [name for name in op["inputs"][1:] if pairing.differs(name)]
+        if differing and _find(pairing, differing, found):
+            return
+    found.operation = f"{_named(op, other)}, which updates {variable}"
+    found.gap = found.changes[0][1]

@@ -1,0 +1,1 @@
+"""Reads a script or a notebook as Python 3: its text, syntax tree, names and imported modules."""

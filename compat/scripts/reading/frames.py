@@ -1,0 +1,70 @@
+"""Rewrites syntax trees so that what a script does to a column of a frame changes the frame.
+
+Since pandas 3 `frame["a"][rows] = 0` and `frame["a"].fillna(0, inplace=True)` change a copy, and
+`frame.values` cannot be written to: here they are copied, or what is assigned goes to the frame.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from compat.scripts.reading import literals
+
+COLUMN = "__classic_column__"
+VALUES = "__classic_values__"
+
+
+def is_in_place(call: ast.Call) -> bool:
+    """Whether a call has `inplace=True`."""
+    return any(
+        word.arg == "inplace" and literals.value(word.value) is True for word in call.keywords
+    )
+
+
+class ClassicFrames(ast.NodeTransformer):
+    """Makes chained operations on columns, and values of frames, work as until pandas 2."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        for target in node.targets:
+            self._chained(target)
+        self.generic_visit(node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self._chained(node.target)
+        self.generic_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and is_in_place(node):
+            node.func.value = self._column(node.func.value)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr != "values" or not isinstance(node.ctx, ast.Load):
+            return node
+        values = ast.Call(ast.Name(VALUES, ast.Load()), [node], [])
+        return ast.copy_location(values, node)
+
+    def _chained(self, target: Any) -> None:
+        if isinstance(target, ast.Subscript):
+            target.value = self._column(target.value)
+
+    def _column(self, node: ast.expr) -> ast.expr:
+        """Returns the owner of an operation: a column that writes back to its frame, or `node`."""
+        if isinstance(node, ast.Attribute):
+            if node.attr.startswith("__"):  # Of a class, which Python renames.
+                return node
+            owner = self._column(node.value) if node.attr == "values" else node.value
+            args = [owner, ast.Constant(node.attr), ast.Constant(True)]
+        elif isinstance(node, ast.Subscript):
+            key = literals.unwrapped(node.slice)
+            if type(key).__name__ in ("ExtSlice", "Slice", "Tuple"):
+                return node  # Not of a column.
+            args = [node.value, key]
+        else:
+            return node
+        return ast.copy_location(ast.Call(ast.Name(COLUMN, ast.Load()), args, []), node)

@@ -1,0 +1,88 @@
+"""Tells a program in Python 2 by the lists that its builtins returned.
+
+In Python 3, `len(map(int, words))` raises an error in any case: so does a `zip` with an index.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Container, Iterable, Iterator
+
+from compat.scripts.reading import literals, scopes
+
+_LISTS = ("filter", "map", "zip")
+# What estimators read for each graph that they build; of an iterator, the first has all layers.
+_READ_AGAIN = ("dnn_hidden_units", "hidden_units")
+_CHANGES = ("append", "extend", "insert", "pop", "remove", "reverse", "sort")
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SHUFFLES = ("random.shuffle", "np.random.shuffle", "numpy.random.shuffle")
+
+
+def are_expected(tree: ast.Module, own: Container[str]) -> bool:
+    """Whether a program takes what `map` and the like return for a list.
+
+    Names that are its `own` are not those of the builtins: `from past.builtins import map`.
+    """
+    kinds = [name for name in (*_LISTS, "range") if name not in own]
+    for scope in ast.walk(tree):
+        if isinstance(scope, (ast.Module, *_SCOPES)):
+            nodes = [*scopes.own_nodes(scope.body)]
+            given = scopes.parameters(scope) if isinstance(scope, _SCOPES) else set()
+            names = {name: kind for name, kind in _assigned(nodes, kinds) if name not in given}
+            for node in nodes:
+                for value, takes in _taken(node):
+                    if _kind(value, names, kinds) in takes:
+                        return True
+    return False
+
+
+def _assigned(nodes: Iterable[ast.AST], kinds: Container[str]) -> Iterator[tuple[str, str]]:
+    """Yields the names that are bound once, to what a builtin returns, and the builtin."""
+    bound: dict[str, list[ast.AST]] = {}
+    values: dict[str, str] = {}
+    for node in nodes:
+        for name in _binds(node):
+            bound.setdefault(name, []).append(node)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            values[node.targets[0].id] = _kind(node.value, {}, kinds)
+    for name, kind in values.items():
+        if kind and len(bound[name]) == 1:
+            yield name, kind
+
+
+def _binds(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, (*_SCOPES, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, (ast.Global, ast.Nonlocal)):
+        yield from node.names
+
+
+def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
+    """Yields the expressions that a node takes for lists, and what does not return one today."""
+    is_read_again = isinstance(node, ast.keyword) and node.arg in _READ_AGAIN
+    if isinstance(node, ast.Subscript) or is_read_again:
+        changes = not isinstance(getattr(node, "ctx", None), (ast.Load, type(None)))
+        yield node.value, (*_LISTS, *["range"] * changes)  # type: ignore[attr-defined]
+    elif isinstance(node, ast.Attribute) and node.attr in _CHANGES:
+        yield node.value, (*_LISTS, "range")
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            is_list = isinstance(other, (ast.List, ast.ListComp)) or _kind(other, {}, ("range",))
+            yield side, (*_LISTS, *["range"] * bool(is_list))  # A range plus an array is one.
+    elif isinstance(node, ast.Call) and len(node.args) == 1:
+        called = literals.dotted(node.func)
+        if called == "len":
+            yield node.args[0], _LISTS
+        elif called in _SHUFFLES:
+            yield node.args[0], (*_LISTS, "range")
+
+
+def _kind(value: Any, names: dict[str, str], kinds: Container[str]) -> str:
+    """Returns the builtin that returns a value, or ""."""
+    if isinstance(value, ast.Name):
+        return names.get(value.id, "")
+    function: Any = getattr(value, "func", None)
+    is_builtin = isinstance(function, ast.Name) and function.id in kinds
+    return str(function.id) if is_builtin else ""

@@ -1,0 +1,155 @@
+"""Old forms of calls: how they are recognized, and rewritten by the names of their arguments.
+
+TensorFlow still has the functions; a finding needs a form that matches the call. `compat.v1` takes
+both orders of most, so a call that only its values can tell apart runs unchanged.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Callable, Iterator, Mapping, NamedTuple, Union
+
+from compat.scripts.names import table
+from compat.scripts.reading import literals
+from compat.scripts.reading.program import Edit, GiveUpError, Program
+from compat.scripts.reading.uses import Use
+from compat.scripts.rules.findings import SERVED, Finding, Kind
+from compat.scripts.rules.rule import Found, Script
+
+LISTS = (ast.List, ast.Tuple, ast.ListComp)
+_Ask = Callable[[ast.Call, bool], Union[bool, None]]
+
+
+def _never(call: ast.Call, is_0x: bool) -> bool:
+    del call, is_0x
+    return False
+
+
+class Form(NamedTuple):
+    """An old form of a call; what it says follows the name of the function."""
+
+    rule: str
+    kind: Kind
+    says: str
+    # Whether the order is old, or None if only values tell; also given whether names are of 0.x.
+    is_old: _Ask = _never
+    is_likely: _Ask = _never  # Whether a call of which only values tell is probably old.
+    names: tuple[str, ...] = ()  # Of the arguments in the old order, today.
+    keywords: Mapping[str, str] = {}  # Names of arguments that have changed, and today's, if any.
+    in_v1: str | None = None  # What it says of `tf.compat.v1` where that refuses the old order.
+    is_kept: bool = False  # Whether `tf.compat.v1` has the old form.
+
+
+# The old forms of the calls of a name, such as "split".
+Forms = Mapping[str, "tuple[Form, ...]"]
+
+
+def of(forms: Forms, name: str) -> Iterator[Form]:
+    """Yields the old forms of the calls of a name; `tf.compat.v1` kept the meaning of some."""
+    plain = table.plain(name)
+    for form in forms.get(plain, ()):
+        if name == plain:
+            yield form
+        elif not form.is_kept:
+            yield form if form.in_v1 is None else form._replace(kind=SERVED, says=form.in_v1)
+
+
+def findings(forms: Forms, use: Use, is_0x: bool) -> Iterator[Finding]:
+    """Yields what is known about a call of a name of TensorFlow."""
+    for form in of(forms, use.name) if use.call is not None and use.is_tensorflow else ():
+        if use.call is not None and is_found(form, use.call, is_0x):
+            plain = table.plain(use.name)
+            entry = table.NAMES.get(plain)
+            by = table.importable(entry.by, "compat.v1." + plain) if entry else ""
+            yield Finding(form.rule, form.kind, f"tf.{use.name}", f"tf.{use.name} {form.says}", by)
+
+
+def finder(forms: Forms) -> Callable[[Script], Iterator[Found]]:
+    """Returns what finds calls of these forms."""
+
+    def find(script: Script) -> Iterator[Found]:
+        for use in script.uses:
+            for finding in findings(forms, use, script.is_0x):
+                yield Found(use.part, use.node, use.spelled, finding)
+
+    return find
+
+
+def calls(forms: Forms, program: Program) -> Iterator[tuple[str, ast.Call, Form]]:
+    """Yields the calls in a program of names that have old forms, with each form."""
+    for use in program.uses:
+        for form in of(forms, use.name) if use.call is not None else ():
+            if use.call is not None:
+                yield use.name, use.call, form
+
+
+def rewriter(forms: Forms) -> Callable[[Program], Iterator[Edit]]:
+    """Returns what writes the names of arguments where they are: their order stays."""
+
+    def rewrite(program: Program) -> Iterator[Edit]:
+        for _, call, form in calls(forms, program):
+            yield from _renamed(program, call, form.keywords)
+            if form.names and is_old(program, call, form):
+                yield from _named(program, call, form.names)
+
+    return rewrite
+
+
+def _named(program: Program, call: ast.Call, names: tuple[str, ...]) -> Iterator[Edit]:
+    for name, arg in zip(names, call.args):
+        if isinstance(arg, (ast.Starred, ast.GeneratorExp)):
+            raise GiveUpError(call, "unpacks its arguments")
+        start, _ = program.argument(call, arg)
+        yield Edit(start, start, name + "=")
+
+
+def _renamed(program: Program, call: ast.Call, names: Mapping[str, str]) -> Iterator[Edit]:
+    for keyword in call.keywords:
+        new = names.get(keyword.arg or "")
+        if keyword.arg and new:
+            start, _ = program.argument(call, keyword.value)
+            end = len(program.text[:start].rstrip().rstrip("=").rstrip())
+            old = end - len(keyword.arg)
+            if program.text[old:end] != keyword.arg:
+                raise GiveUpError(call, "has a comment between a name and its value")
+            yield Edit(old, end, new)
+
+
+def is_old(program: Program, call: ast.Call, form: Form) -> bool:
+    """Whether a call has the old order; raises GiveUpError if its text does not tell."""
+    if any(isinstance(arg, ast.Starred) for arg in call.args):
+        raise GiveUpError(call, "unpacks its arguments")
+    found = bool(call.args) and form.is_old(call, program.is_0x)
+    if found is None:
+        raise GiveUpError(call, "has arguments of which only their values tell the order")
+    return found
+
+
+def is_found(form: Form, call: ast.Call, is_0x: bool) -> bool:
+    """Whether a call probably has the old form."""
+    if any(keyword.arg in form.keywords for keyword in call.keywords):
+        return True
+    found = bool(positional(call)) and form.is_old(call, is_0x)
+    return form.is_likely(call, is_0x) is True if found is None else found
+
+
+def positional(call: ast.Call) -> list[ast.expr]:
+    """Returns the positional arguments; none if the call unpacks a sequence with `*`."""
+    return [] if any(isinstance(arg, ast.Starred) for arg in call.args) else call.args
+
+
+def at_least(count: int) -> Callable[[ast.Call, bool], bool]:
+    """Returns whether a call has so many positional arguments."""
+    return lambda call, _: len(positional(call)) >= count
+
+
+def is_named(node: ast.AST, pattern: str) -> bool:
+    """Whether any name in an expression matches: variables are often named after arguments."""
+    return any(re.search(pattern, name, re.IGNORECASE) for name in literals.identifiers(node))
+
+
+def axis_first(call: ast.Call, _: bool) -> bool:
+    """Whether the first argument is probably an axis."""
+    first = call.args[0]
+    return literals.is_whole(first) or (isinstance(first, ast.Name) and is_named(first, "dim|axis"))

@@ -1,0 +1,50 @@
+"""Modules of the script itself that use TensorFlow or Python 2 are named in a remark.
+
+A program that imports `compat.v1` shares a graph with its modules only if they import it as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from typing import Iterator
+
+from compat.errors import UserError
+from compat.scripts.reading import conversion, modules
+from compat.scripts.reading.program import Program, Remark, uses
+from compat.scripts.rules.rule import Rule
+
+
+def _rewrite(program: Program) -> Iterator[Remark]:
+    path = program.source.filename
+    said: set[str] = set()
+    for node in program.nodes(ast.Import, ast.ImportFrom):
+        for file in modules.files(node, path):
+            if file not in said and _has_changes(file):
+                said.add(file)
+                name = os.path.relpath(file, os.path.dirname(os.path.abspath(path)))
+                yield Remark(
+                    node,
+                    f"{name} has to be migrated as well; migrate the folder as a whole, "
+                    "python -m compat migrate FOLDER --output=NEW_FOLDER",
+                )
+
+
+def _has_changes(file: str) -> bool:
+    try:
+        parts = conversion.read(file)
+        return any(p.python2 or any(u.is_tensorflow for u in uses(p.tree())) for p in parts)
+    except (SyntaxError, UserError):
+        return False  # Python reports it.
+
+
+RULE = Rule(
+    "modules",
+    "2.0",
+    "modules of the script itself that use TensorFlow or Python 2 are named in a remark",
+    "import reader",
+    "# compat 1: reader.py has to be migrated as well; migrate the folder as a whole, "
+    "python -m compat migrate FOLDER --output=NEW_FOLDER\n"
+    "import reader",
+    rewrite=_rewrite,
+)

@@ -1,0 +1,80 @@
+"""Packages come from `compat.v1.packages` where a name is used that has changed.
+
+NumPy 1.20 deprecated `numpy.float` and its like, and later releases removed them and more; so did
+Python's library, pandas, SciPy and scikit-learn. `compat.scripts.names.packages` has all names.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from compat.scripts.names import packages
+from compat.scripts.reading import literals
+from compat.scripts.reading.program import Edit, Program
+from compat.scripts.reading.uses import Use
+from compat.scripts.rules import lookup
+from compat.scripts.rules.findings import SERVED, Finding
+from compat.scripts.rules.rule import Found, Rule, Script
+
+_names = lookup.finder("packages")
+
+
+def _find(script: Script) -> Iterator[Found]:
+    yield from _names(script)
+    for use in script.uses:
+        for finding in _of_arguments(use):
+            yield Found(use.part, use.node, use.spelled, finding)
+
+
+def _of_arguments(use: Use) -> Iterator[Finding]:
+    """Yields what is known about the arguments of a call."""
+    if use.call is None or use.is_tensorflow:
+        return
+    name = use.name
+    for keyword in use.call.keywords:
+        new = packages.ARGUMENTS.get(name, {}).get(keyword.arg or "")
+        if new is not None:
+            how = f"passes it as {new}=" if new else "ignores it"
+            message = f"{name} took {keyword.arg}=; compat run {how}"
+            yield Finding("packages", SERVED, name, message, name)
+        values = packages.VALUES.get(name, {}).get(keyword.arg or "", {})
+        old = literals.value(keyword.value)
+        if isinstance(old, str) and old in values:
+            message = f"{name} took {keyword.arg}={old!r}; compat run passes {values[old]!r}"
+            yield Finding("packages", SERVED, name, message, name)
+
+
+def _rewrite(program: Program) -> Iterator[Edit]:
+    changed = {use.name.partition(".")[0] for use in program.other_uses if _has_changed(use)}
+    for node in program.nodes(ast.Import):
+        for alias in node.names:
+            if alias.name.partition(".")[0] in changed:
+                yield program.import_from_v1(node, alias.name)
+    for node in program.nodes(ast.ImportFrom):
+        top = (node.module or "").partition(".")[0]
+        if not node.level and top in changed:
+            yield program.import_from_v1(node, top)
+
+
+def _has_changed(use: Use) -> bool:
+    """Whether a name is served by something else than today's package."""
+    if use.name.partition(".")[0] == "pandas":
+        return True  # Methods of its frames have changed, whose calls do not say what they are of.
+    if use.call is not None:
+        return any(_of_arguments(use))
+    if use.name in packages.SIZED:
+        return False  # Nearly all calls are right; NumPy refuses the others, and says why.
+    finding = lookup.find(use.name, False)
+    return (finding is not None and bool(finding.served_by)) or use.name in packages.CHANGED
+
+
+RULE = Rule(
+    "packages",
+    "NumPy 1.20, ...",
+    "packages come from compat.v1.packages where a name is used that has changed",
+    "import numpy as np\nx = np.float(1)",
+    "import compat.v1.packages.numpy as np\nx = np.float(1)",
+    find=_find,
+    rewrite=_rewrite,
+)

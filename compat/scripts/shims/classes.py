@@ -1,0 +1,127 @@
+"""Classes whose constructors accept the arguments from before TensorFlow 1.0."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+from concurrent import futures
+from typing import Any
+
+from compat._tensorflow import tf1
+from compat.cluster.liveness.watchdog import submit
+from compat.runtime import interface
+from compat.runtime.graphs.packing import distinct_rows
+from compat.scripts.shims.arguments import rename
+
+RELEASE = "compat_release_sync_replicas"
+_MANY = 1000
+_PATIENCE_SECS = 5.0
+
+
+def __getattr__(name: str) -> Any:
+    """Returns a class of models of Keras 2, such as `keras_Sequential`."""
+    package, _, last = name.rpartition("_")
+    if package not in ("keras", "keras_models"):
+        raise AttributeError(name)
+    models = tf1.keras.models
+    for kind in models.Sequential.__mro__[:-1]:
+        if issubclass(kind, models.Model) and "input_spec" in vars(kind):
+            # Until 2.2 a model was called with any input that its layers take.
+            kind.input_spec = property(lambda model: None, kind.input_spec.fset)
+    return getattr(models, last)
+
+
+class Old(abc.ABCMeta):
+    """Metaclass that makes instances of TensorFlow's class instances of the subclass as well."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, next(c for c in cls.__mro__ if not isinstance(c, Old)))
+
+
+class SparseTensor(tf1.SparseTensor, metaclass=Old):
+    """Accepts `shape` for `dense_shape`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        rename(kwargs, shape="dense_shape")
+        super().__init__(*args, **kwargs)
+
+
+def SparseTensorValue(*args: Any, **kwargs: Any) -> Any:
+    """Accepts `shape` for `dense_shape`."""
+    rename(kwargs, shape="dense_shape")
+    return tf1.SparseTensorValue(*args, **kwargs)
+
+
+class zeros_initializer(tf1.zeros_initializer):
+    """Accepts a shape: until 0.12 this was a function, which returned zeros."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("partition_info", None)
+        if "shape" in kwargs or args and isinstance(args[0], (list, tuple, tf1.TensorShape)):
+            return tf1.zeros(*args, **kwargs)
+        return super().__new__(cls)
+
+
+class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
+    """Accepts `replica_id`, an argument until 0.11, and ignores it."""
+
+    def __init__(self, opt: Any, replicas_to_aggregate: int, *args: Any, **kwargs: Any) -> None:
+        kwargs.pop("replica_id", None)
+        if not kwargs.get("total_num_replicas", 1):
+            kwargs.pop("total_num_replicas")  # 0 meant `replicas_to_aggregate`.
+        super().__init__(opt, replicas_to_aggregate, *args, **kwargs)
+        self._has_coordinator = interface.has_coordinator()
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """Returns the training operation; adds the operation that `release` runs to the graph.
+
+        In a `compat.step` of the modern runtime the replicas are its calls: without tokens and
+        queues.
+        """
+        if self._has_coordinator:
+            self.local_step_init_op = self.chief_init_op = tf1.no_op()
+            self.ready_for_local_init_op = None
+            return interface.current_runtime().apply_mean(
+                self._opt, self._replicas_to_aggregate, grads_and_vars, global_step, name
+            )
+        pairs = [(distinct_rows(gradient), variable) for gradient, variable in grads_and_vars]
+        train_op = super().apply_gradients(pairs, global_step, name)
+        tf1.add_to_collection(RELEASE, self.get_init_tokens_op(_MANY))
+        return train_op
+
+    def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
+        # Of the step, since none can be made behind it: outside of a graph that returns None.
+        return (
+            self.chief_init_op if self._has_coordinator else super().get_init_tokens_op(num_tokens)
+        )
+
+    def get_chief_queue_runner(self) -> Any:
+        return None if self._has_coordinator else super().get_chief_queue_runner()
+
+    def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> Any:
+        if self._has_coordinator:
+            return tf1.train.SessionRunHook()
+        return super().make_session_run_hook(is_chief, num_tokens)
+
+    def get_clean_up_op(self) -> Any:
+        """Returns an operation without effect: accumulators need no clean-up any more."""
+        return tf1.no_op()
+
+
+def release(graph: Any, target: str) -> None:
+    """Releases workers that wait for the next step of `SyncReplicasOptimizer`.
+
+    The chief applies the gradients, so the other workers would block forever once it has finished.
+    Before it exits, it puts tokens in their queue, so that they see the last step and finish too.
+    """
+    operations = graph.get_collection(RELEASE)
+
+    def run() -> None:
+        failures = (tf1.errors.OpError, RuntimeError)
+        with contextlib.suppress(*failures), tf1.Session(target, graph=graph) as session:
+            session.run(operations)
+
+    if operations:
+        futures.wait([submit(run)], timeout=_PATIENCE_SECS)

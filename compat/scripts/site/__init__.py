@@ -1,1 +1,0 @@
-"""On PYTHONPATH of a script's child processes; see `compat.scripts.cluster.inherited`."""

@@ -1,1 +1,0 @@
-"""Converts the source of a script to Python 3 code."""

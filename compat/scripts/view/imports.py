@@ -1,0 +1,156 @@
+"""Gives a script's own modules their own `import`, without changing it for any other module.
+
+`import tensorflow` in one of them returns the module that the script expects, by their own
+builtins, while installed packages import the real one.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import sysconfig
+import types
+from pathlib import Path
+from typing import Any, Sequence
+
+from compat.scripts.reading import conversion
+from compat.scripts.view import (
+    array_builtins,
+    frame_builtins,
+    libraries,
+    namespace,
+    python2_builtins,
+)
+
+_ROOT = str(Path(__file__).resolve().parents[3])
+# Computed once, early: Python 3.13 imports modules to find it, which would call our finder.
+_PYTHONS = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+_OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
+_INSTALLED = tuple(os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS)
+# Packages beside this one, whose names scripts give to folders of their own.
+_COMMON = ("experiments", "models")
+
+
+def _builtins_for(part: conversion.Source) -> dict[str, Any]:
+    own = {**vars(builtins), **array_builtins.BUILTINS, **frame_builtins.BUILTINS}
+    is_relative = not part.has_absolute_imports
+    if part.python2:
+        own.update(python2_builtins.BUILTINS)
+
+    def import_(
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
+    ) -> Any:
+        top = name.partition(".")[0]
+        if level == 0 and part.python2 and is_relative and _has(globals, top):
+            level = 1
+        if level == 0:
+            if top == namespace.TOP:
+                return _import_tensorflow(name, fromlist or ())
+            if part.python2 and name in ("cPickle", "pickle"):
+                return python2_builtins.PICKLE
+            if libraries.is_old(name):
+                return libraries.load(name, fromlist or ())
+        try:
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        except ModuleNotFoundError as error:  # Python 2 alone may also have what 3 can read.
+            if level or error.name != top or not is_relative or not _has(globals, top):
+                raise
+            return builtins.__import__(name, globals, locals, fromlist or (), 1)
+
+    own["__import__"] = import_
+    return own
+
+
+def _has(importer: Any, name: str) -> bool:
+    """Whether the package of a module, by its globals, has a module of this name."""
+    package = (importer or {}).get("__package__")
+    full = f"{package}.{name}"
+    return bool(package) and (full in sys.modules or importlib.util.find_spec(full) is not None)
+
+
+def _import_tensorflow(name: str, fromlist: Sequence[str]) -> Any:
+    module = namespace.module(name)
+    if not fromlist:
+        return namespace.top()
+    for attribute in fromlist:
+        if attribute != "*":
+            try:
+                getattr(module, attribute)
+            except namespace.MissingName as error:
+                raise ImportError(str(error), name=f"{name}.{attribute}") from None
+            except AttributeError:
+                pass  # Python reports it, with the script's line.
+    return module
+
+
+def _is_of_script(path: str) -> bool:
+    """Whether a file belongs to the script, not to Python, an installed package or this one."""
+    path = os.path.realpath(path)
+    is_package = {"site-packages", "dist-packages"} & set(path.split(os.sep))
+    return not is_package and not path.startswith(_INSTALLED)
+
+
+def find_common(name: str) -> importlib.machinery.ModuleSpec | None:
+    """Returns where a package is that is not the one of this name beside ours, or None.
+
+    Python prefers any package to a folder without `__init__.py`, wherever that is on its path.
+    """
+    if name not in _COMMON:
+        return None
+    root = os.path.realpath(_ROOT)
+    others = [place for place in sys.path if os.path.realpath(place or os.getcwd()) != root]
+    return importlib.machinery.PathFinder.find_spec(name, others)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules and packages that belong to the script, for `Loader`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        spec = find_common(fullname) if path is None else None
+        if spec is not None and spec.loader is None:
+            return spec  # A folder without `__init__.py`.
+        spec = spec or importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+            return None
+        if not _is_of_script(spec.origin):
+            return None
+        spec.loader = Loader(spec.origin)
+        return spec
+
+
+class Loader(importlib.abc.Loader):
+    """Loads one module of the script."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        for part in conversion.read(self._path):
+            run(part, module)
+
+    def get_filename(self, name: str) -> str:
+        return self._path
+
+    def get_source(self, name: str) -> str:  # For `inspect`.
+        return conversion.read(self._path)[0].text
+
+    def is_package(self, name: str) -> bool:
+        return os.path.basename(self._path) == "__init__.py"
+
+
+def run(part: conversion.Source, module: types.ModuleType) -> None:
+    """Runs a part of the script in one of its modules."""
+    code = part.code()
+    module.__dict__["__builtins__"] = _builtins_for(part)
+    exec(code, module.__dict__)  # noqa: S102 - To run the script is what the user asked for.
+
+
+def install() -> None:
+    """Makes Python load the script's own modules with `Loader` from now on."""
+    sys.meta_path.insert(0, Finder())
