@@ -24,7 +24,7 @@ _WORDS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": F
 # Flags that are about this process only, or about the flags.
 PROCESS_FLAGS = frozenset(
     ["job_name", "task_index", "ps_hosts", "worker_hosts", "parameter_servers", "workers"]
-    + ["config", "print_config", "preset", "traceback"]
+    + ["config", "print_config", "preset", "traceback", "dry_run"]
 )
 _MOST = 2**53  # Up to here, TensorBoard shows an integer as it is.
 # Of float32, in which steps compute: what is beyond would be infinite there, or 0.

@@ -18,7 +18,7 @@ from experiments.evaluation import early_stopping
 from experiments.evaluation.evaluate import Values, evaluate_best, write_at_end, write_pictures
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
-from experiments.training import agreement, devices, inputs
+from experiments.training import agreement, devices, inputs, summary
 from experiments.training.inputs import Data
 from experiments.training.program import Program, build, first_values, schedule_of
 from experiments.training.recording import completion, seen
@@ -167,6 +167,9 @@ class _Training:
         goes_on = self.resumes and schedule.total_steps is None
         graph_def = program.train.graph_def()
         recording.start(schedule.last_step, graph_def, reporter.request, goes_on)
+        if first == 0:
+            table = summary.model_table(program.runtime.variables())
+            recording.writer.texts(first, {"model": summary.as_markdown(table)})
         if self.server is not None:
             # Now: a worker that found no record of the run when it ends would leave no count in it.
             agreement.publish(self.server, mine)

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Callable, NoReturn
+from typing import Any, Callable, Iterator, NoReturn
 
 from absl import flags
 
@@ -126,6 +126,8 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
     if values.print_config:
         print(text_of(settings), end="")
         return 0
+    if values.dry_run:
+        return _dry_run(experiment, settings, task)
     if settings.strategy != "local" and cluster is None:
         return _launch(experiment, settings)
     say: Callable[[str], None] = print
@@ -141,6 +143,35 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
         command_line.load_tensorflow()
         _do_part(_made(experiment, settings), cluster, task, stop, earlier_end, say)
     return 0
+
+
+def _dry_run(experiment: Any, settings: Any, task: Task | None) -> int:
+    """Makes one update and one evaluation, in this process; returns the exit code."""
+    if task is not None:
+        raise UserError(
+            f"--dry_run is of a whole run, and --job_name={task.job} of one of its tasks; leave "
+            "out one of them"
+        )
+    with signals.signals():
+        command_line.load_tensorflow()
+        from experiments.training import dry_run
+
+        made = _made(experiment, dry_run.alone(settings))
+        with _explained(made):
+            dry_run.dry_run(made, settings)
+    return 0
+
+
+@contextlib.contextmanager
+def _explained(experiment: Any) -> Iterator[None]:
+    """Raises what the experiment says of an error of TensorFlow's, if anything, in its place."""
+    try:
+        yield
+    except tf1.errors.InvalidArgumentError as error:
+        explained = experiment.explain(error)
+        if explained is None:
+            raise
+        raise explained from error
 
 
 def _launch(experiment: Any, settings: Any) -> int:
@@ -169,11 +200,8 @@ def _do_part(
     earlier_end: Any = None,
     say: Callable[[str], None] = print,
 ) -> Any:
-    """Does the part of `task`, or a whole run without a cluster; returns the result of a chief.
-
-    What the experiment says of an error of TensorFlow's, if anything, is raised in place of it.
-    """
-    try:
+    """Does the part of `task`, or a whole run without a cluster; returns the result of a chief."""
+    with _explained(experiment):
         if cluster is not None and task.job == EVALUATOR:
             from experiments.training import evaluator
 
@@ -181,11 +209,6 @@ def _do_part(
         from experiments.training import task as part
 
         return part.run(experiment, cluster, task, stop, say)
-    except tf1.errors.InvalidArgumentError as error:
-        explained = experiment.explain(error)
-        if explained is None:
-            raise
-        raise explained from error
 
 
 def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
