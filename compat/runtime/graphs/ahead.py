@@ -1,8 +1,8 @@
-"""Gathers the calls of a session that are of one kind, and makes them as one.
+"""Gathers calls of a session that are of one kind, and makes them as one call.
 
-A call returns at once. What it returns are values that wait when somebody looks at them. Calls are
-of one kind if they have the same fetches and feeds. Those that are gathered are made when there are
-enough of them, or anything happens by which a program could tell that they were not made yet.
+A gathered call returns at once, with proxies that wait for the values when the program uses them.
+Calls are of one kind if they have the same fetches and feeds. A group of calls is made when it is
+full, or before anything by which the program could notice that the calls were not made yet.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from compat.runtime.graphs.part import lasts
 from compat.runtime.graphs.walk import Needed
 
 _WAIT_SECS = 1.0
-_GROUPS, _ENOUGH = 10, 5  # A kind whose last groups had fewer calls each is gathered no more.
+_GROUPS, _ENOUGH = 10, 5  # After ten groups of fewer than five calls, a kind is not gathered.
 _PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 _NOT_OF_PROGRAM = (*_LIBRARIES, __file__.partition("runtime")[0], "<")
 
 
 class Value(lazy_object_proxy.Proxy):
-    """What a call returns, which waits for the call when somebody looks at it."""
+    """A proxy for a value of a gathered call, which makes the call when the program uses it."""
 
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
@@ -55,9 +55,9 @@ class _Kind:
 
     Attributes:
       touches: whether such a call reads or writes variables.
-      first: operations that each call runs by itself, such as those that read from a queue.
-      edges: tensors that these give to the rest.
-      obstacle: why calls are made alone, in words; "" while they are gathered.
+      first: operations that run in each call at once, such as those that read from a queue.
+      edges: tensors that the gathered operations take from `first`.
+      obstacle: the reason, as text, why calls are made alone; "" while they are gathered.
     """
 
     def __init__(self, graph: Any, fetches: Any, operations: Any, fed: Sequence[Any]) -> None:
@@ -90,14 +90,14 @@ class _Kind:
 
     @property
     def chain(self) -> Chain:
-        """What makes several calls at once."""
+        """The copies by which one call makes several."""
         if self._chain is None:
             self._chain = self._make()
             self.obstacle = self.obstacle or self._chain.obstacle
         return self._chain
 
     def ended(self, size: int, cause: str) -> None:
-        """Counts a group, which something has cut short, or nothing if there is no `cause`."""
+        """Counts a group that was made, and the `cause` that cut it short, "" if it was full."""
         self.groups += 1
         self.gathered += size
         self._sizes.append(size)
@@ -107,7 +107,7 @@ class _Kind:
 
 
 def _runs_alone(op: Any) -> bool:
-    """Whether each call runs an operation by itself: one of a queue, of Python, or of a seed."""
+    """Whether an operation runs in each call: that of a queue, of Python, or with a seed."""
     if draws(op):
         return bool(op.get_attr("seed") or op.get_attr("seed2"))
     handles = [tensor for tensor in op.inputs if is_handle(tensor) and lasts(tensor)]
@@ -115,14 +115,14 @@ def _runs_alone(op: Any) -> bool:
 
 
 def _is_of_machine(op: Any) -> bool:
-    """Whether an operation changes, or sees, what is in no variable, as one of a file does."""
+    """Whether an operation reads or writes state outside of variables, such as a file."""
     is_state = any(map(is_handle, [*op.inputs, *op.outputs]))
     is_known = draws(op) or op.type.startswith(("Print", "Assert", *_PYTHON))
     return bool(op.op_def.is_stateful and not is_state and not is_known)
 
 
 def _is_of_variable(handle: Any) -> bool:
-    """Whether a handle or a reference is that of a variable, also of what assigns to one."""
+    """Whether a tensor is the handle or reference of a variable, or of an assignment to one."""
     while handle.op.type not in VARIABLES and any(map(is_handle, handle.op.inputs)):
         handle = next(filter(is_handle, handle.op.inputs))
     return handle.op.type in VARIABLES
@@ -132,9 +132,9 @@ class _Group:
     """Calls of one session and kind that are made together.
 
     Attributes:
-      size: how many there are.
-      afterwards: what waits for them, such as a summary that is to be written.
-      error: with which they have failed.
+      size: the number of calls.
+      afterwards: functions to call when the calls are made, such as to write a summary.
+      error: the error with which the calls have failed, or None.
     """
 
     def __init__(self, ahead: Ahead, session: Any, kind: _Kind) -> None:
@@ -142,7 +142,7 @@ class _Group:
         self.size = 0
         self.afterwards: list[Callable[[], Any]] = []
         self.error: BaseException | None = None
-        self._rows: list[np.ndarray] = []  # Of each tensor that is fed.
+        self._rows: list[np.ndarray] = []  # The values of each fed tensor, a row for each call.
         self._values: list[Any] | None = None  # By call, once they are made.
 
     @property
@@ -151,7 +151,7 @@ class _Group:
         return self._values is not None or self.error is not None
 
     def takes(self, session: Any, kind: _Kind, arrays: Sequence[np.ndarray]) -> bool:
-        """Whether a call is like those before."""
+        """Whether a call can join the group."""
         is_alike = session is self.session and kind is self.kind
         return is_alike and all(r.shape[1:] == a.shape for r, a in zip(self._rows, arrays))
 
@@ -160,7 +160,7 @@ class _Group:
         if not self.size:
             self._rows = [np.empty((self._ahead.most, *a.shape), a.dtype) for a in arrays]
         for row, array in zip(self._rows, arrays):
-            row[self.size] = array  # Copied: the program may change what it has fed.
+            row[self.size] = array  # Copied, since the program may change the array it has fed.
         self.size += 1
         places = range(len(self.kind.fetches))
         return [Value(functools.partial(self._value, self.size - 1, i)) for i in places]
@@ -169,7 +169,7 @@ class _Group:
         """Makes the calls."""
         chain = self.kind.chain
         made: list[Any] = []
-        # A session of ours watches whether its peers are there.
+        # A session of `compat` checks that its peers are alive.
         run = getattr(self.session, "call", functools.partial(tf1.Session.run, self.session))
         try:
             while len(made) < self.size:
@@ -209,7 +209,7 @@ class Ahead:
     def __init__(self, most: int, after: int) -> None:
         self.most, self._after = most, after
         self.sizes = [most, *(size for size in SIZES if size < most)]
-        self.own: set[str] = set()  # The names of what groups fetch.
+        self.own: set[str] = set()  # The names of the tensors that groups fetch.
         self.group: _Group | None = None
         self._kinds: dict[Any, _Kind] = {}
         self._lock = threading.RLock()  # A program may run calls on several threads.
@@ -225,15 +225,15 @@ class Ahead:
         fed: dict[Any, Any],
         has_options: bool,
     ) -> list[Any] | None:
-        """Takes a call; returns its values, or None if it is to be made now.
+        """Gathers a call; returns its values, or None if the call has to be made now.
 
         Args:
-          session: of TensorFlow.
-          at_once: runs tensors and operations in it, with the feed of the call.
-          fetches: tensors.
-          operations: that are run besides.
+          session: a session of TensorFlow.
+          at_once: runs tensors and operations in the session, with the feed of the call.
+          fetches: the tensors whose values the call returns.
+          operations: further operations that the call runs.
           fed: arrays by tensors.
-          has_options: whether it is traced, or has a limit of time.
+          has_options: whether the call is traced, or has a time limit.
         """
         names = [each.name for each in (*fetches, *operations)]
         if self.makes(names):
@@ -243,14 +243,14 @@ class Ahead:
             self._kinds[key] = _Kind(session.graph, list(fetches), list(operations), [*fed])
         kind, arrays = self._kinds[key], list(fed.values())
         if not kind.touches:
-            return None  # Nobody can tell by it what was made.
+            return None  # The call does not show which calls were made.
         kind.calls += 1
         is_early = kind.calls <= self._after or not all(isinstance(a, np.ndarray) for a in arrays)
         if has_options or is_early or kind.obstacle or kind.chain.obstacle:
             self._finish_before(kind)
             return None
         if kind.edges or kind.first:
-            # At this call, and before the lock: another thread may have to fill a queue.
+            # Without the lock, since another thread may have to fill a queue.
             arrays += map(np.asarray, at_once(kind.edges, kind.first))
         with self._lock:
             group = self.group
@@ -268,11 +268,11 @@ class Ahead:
             return values
 
     def makes(self, names: Sequence[str]) -> bool:
-        """Whether a call is one of a group's, by the names of what it fetches and runs."""
+        """Whether a call is that of a group, by the names of its fetches and operations."""
         return self.own.issuperset(names)
 
     def look(self, group: _Group, cause: str) -> None:
-        """Makes a group of which somebody looks at a value, and is told of an error."""
+        """Makes a group because the program uses one of its values; raises the group's error."""
         with self._lock:
             if self.group is group:
                 self._finish(cause)
@@ -280,7 +280,7 @@ class Ahead:
                 self._failure = None
 
     def later(self, values: Sequence[Any], then: Callable[..., Any]) -> None:
-        """Calls `then` on values when they are there; at once if nothing waits before it."""
+        """Calls `then` with values when they are available; at once if no group is pending."""
         with self._lock:
             group = self.group
             if group and (group.afterwards or any(_group_of(v) is group for v in values)):
@@ -289,7 +289,7 @@ class Ahead:
         then(*map(_seen, values))
 
     def finish(self) -> None:
-        """Makes the calls that are gathered; raises what has failed, once."""
+        """Makes the gathered calls; raises the error of a group once."""
         with self._lock:
             self._finish("")
             failure, self._failure = self._failure, None
@@ -297,7 +297,7 @@ class Ahead:
             raise failure
 
     def drop(self) -> None:
-        """Gives up the calls that are gathered, and says how many."""
+        """Drops the gathered calls, and logs their number."""
         with self._lock:
             group, self.group = self.group, None
         if group is not None:
@@ -306,7 +306,7 @@ class Ahead:
 
     def _finish_before(self, kind: _Kind) -> None:
         if self.group is None and self._failure is None:
-            return  # As in each call of a program that looks at each value.
+            return  # The common case of a program that uses each value at once.
         with self._lock:
             if self.group is not None:
                 names = [each.name for each in (*kind.fetches, *kind.operations)]
@@ -329,11 +329,11 @@ class Ahead:
             try:
                 if self.group is group:
                     self._finish("")
-            except Exception as error:  # For the next call of the program.
+            except Exception as error:  # The next call of the program raises it.
                 self._failure = error
 
     def report(self) -> None:
-        """Says what was gathered, and of the calls that were not, which were most and why."""
+        """Logs how many calls were gathered, and why most of the others were not."""
         kinds = [kind for kind in self._kinds.values() if kind.calls > self._after]
         gathered, calls = sum(k.gathered for k in kinds), sum(k.calls for k in kinds)
         groups, head = sum(kind.groups for kind in kinds), f"compat: --ahead={self.most}"
@@ -363,11 +363,11 @@ def _line() -> str:
 
 _active: Ahead | None = None
 chosen = 0  # Calls in a group, of a script that `compat run` runs.
-calls_before = CALLS_BEFORE  # Of a kind, that are made before any is gathered.
+calls_before = CALLS_BEFORE  # Calls of a kind that are made one by one before any is gathered.
 
 
 def install() -> None:
-    """Gathers calls once TensorFlow is loaded, as a command line has asked for."""
+    """Gathers calls once TensorFlow is loaded, if the command line has `--ahead`."""
     begin(chosen)
 
 
@@ -383,7 +383,7 @@ def begin(most: int, after: int | None = None) -> None:
 
 
 def end(is_interrupted: bool = False) -> None:
-    """Makes the calls that are left, or drops them, and says what was gathered."""
+    """Makes the gathered calls, or drops them, and logs how many calls were gathered."""
     global _active
     if _active is None:
         return
@@ -399,17 +399,17 @@ def end(is_interrupted: bool = False) -> None:
 
 @contextlib.contextmanager
 def ahead(calls: int, after: int | None = None) -> Iterator[None]:
-    """Gathers the calls of sessions that are of one kind, and makes them as one.
+    """Gathers calls of sessions that are of one kind, and makes them as one call.
 
-    What a call returns waits when somebody looks at it. No number is another one than without; see
-    docs/scripts.md.
+    A value of a gathered call waits for the call when the program uses it. All values are the same
+    as without gathering; see docs/scripts.md.
 
     Args:
-      calls: in a group.
-      after: calls of a kind that are made one by one before; a hundred if not given.
+      calls: number of calls in a group.
+      after: number of calls of a kind that are made one by one first; by default a hundred.
 
     Raises:
-      UserError: there are fewer than two calls in a group, or calls are gathered already.
+      UserError: `calls` is less than two, or calls are already being gathered.
     """
     begin(calls, after)
     try:
@@ -430,12 +430,12 @@ def _finish(*_: Any) -> None:
 
 
 def is_of_group(names: Sequence[str]) -> bool:
-    """Whether a call is no call of the program, but one that makes those that were gathered."""
+    """Whether a call is not one of the program, but one that makes a group."""
     return _active is not None and _active.makes(names)
 
 
 def _closed(session: Any) -> None:
-    # One that nobody has any more is closed at any time, also amid a call of another one.
+    # Python closes an unreferenced session at any time, even during a call of another one.
     if _active is not None and _active.group is not None and _active.group.session is session:
         _active.finish()
 
@@ -458,7 +458,7 @@ def _install() -> None:
     private.before_summaries(_written, _finish)
     atexit.register(end)
     encode = json.JSONEncoder.default
-    # NumPy's float64 is a `float` for it, by its type.
+    # The encoder accepts NumPy's float64, a subclass of `float`, but not its proxy.
     json.JSONEncoder.default = (  # type: ignore[method-assign]
         lambda self, o: _seen(o) if type(o) is Value else encode(self, o)
     )

@@ -18,36 +18,37 @@ from compat.runtime.graphs.packing import pack_messages
 from compat.runtime.graphs.waits import add_waits, only_reads
 from compat.runtime.graphs.walk import Needed
 
-MOST_UPDATES = 20  # In a call.
-# Few sizes, for a session optimizes what each call of another size runs anew.
+MOST_UPDATES = 20  # Most updates in a call.
+# Few sizes, because a session optimizes the graph of a call for each size anew.
 SIZES = (MOST_UPDATES, 5, 1)
-# To make and optimize copies takes as long as a hundred calls or two: not in a short run.
+# Building and optimizing copies takes as long as 100 to 200 calls, so short runs do without.
 CALLS_BEFORE = 100
-# A collection: names of operations that take an element each, which copies may do as well.
+# A collection of the names of operations that take an element and may be copied.
 IN_STEP = "in_step"
-# What gives the memory of its input on.
+# Operations whose output shares the memory of their input.
 _PASS_ON = ("CheckNumerics", "ExpandDims", "Identity", "PreventGradient", "Reshape", "Squeeze")
 
 
 class Chain:
-    """The copies of a step; to fetch what copy n gives is to run the copies 1 to n.
+    """The copies of a step. Fetching an output of copy n runs the copies 1 to n.
 
-    Each reads and writes the variables of the step. What has state waits, on each device, for all
-    of the copy before it that has state there: so an update reads what the one before has written,
-    and no message between devices only says that something is done. Where a variable is read by
-    reference, or in a branch, it waits for the whole copy, on all devices.
+    Each copy reads and writes the variables of the step. On each device, a stateful operation waits
+    for the stateful operations of the previous copy on that device. So an update reads the values
+    that the previous one has written, without messages between devices that only signal completion.
+    Reading a variable by reference, or in a branch, waits for the whole previous copy, on all
+    devices.
 
     Args:
-      graph: to which the copies are added.
-      fed: what each update is given: placeholders, or other tensors that are computed before.
-      outputs: what is fetched of the step.
-      operations: what is run besides.
-      before: operations that are run before, and are in no copy.
-      fails_in_order: whether a copy begins when the one before is done on all devices, so that
-        where one fails the ones before are done, and none of the ones behind it.
+      graph: the graph to which the copies are added.
+      fed: the inputs of each update: placeholders, or other tensors that are computed before.
+      outputs: the tensors that are fetched from the step.
+      operations: further operations of the step.
+      before: operations that run before, and are not copied.
+      fails_in_order: whether a copy begins when the previous one is done on all devices, so that
+        if a copy fails, all copies before it are done and none after it has begun.
 
     Attributes:
-      obstacle: why calls cannot be made as copies, in words; "" if they can.
+      obstacle: the reason, as text, why calls cannot be made as copies; "" if they can.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Chain:
         self._fails_in_order = self._waits_for_all = fails_in_order
         self._lock = threading.Lock()  # A program may train on several threads.
         self._copies: list[tuple[list[Any], list[Any]]] = []
-        self._barriers: dict[str, Any] = {}  # Done when the last copy is, by device.
+        self._barriers: dict[str, Any] = {}  # By device, an operation after the last copy there.
         self._stacked: list[Any] = []
         self.obstacle = ""
         if not all(isinstance(tensor, tf.Tensor) for tensor in fed):
@@ -87,7 +88,7 @@ class Chain:
         return next(size for size in sizes if size <= count)
 
     def takes(self, arrays: Sequence[Any]) -> bool:
-        """Whether a call can make several updates, which are given a row of each array."""
+        """Whether a call can make several updates, each of which gets a row of each array."""
         dense = all(isinstance(array, np.ndarray) and array.dtype != object for array in arrays)
         return not self.obstacle and dense
 
@@ -96,7 +97,7 @@ class Chain:
         return dict(zip(self._stacked, arrays))
 
     def outputs(self, count: int) -> list[Any]:
-        """Returns what is fetched to make `count` updates: the outputs of the last."""
+        """Returns the tensors to fetch to make `count` updates: the outputs of the last copy."""
         return self.copies(count)[-1][0]
 
     def copies(self, count: int) -> list[tuple[list[Any], list[Any]]]:
@@ -112,11 +113,12 @@ class Chain:
         return self._copies[:count]
 
     def _find_obstacle(self, operations: Iterable[Any], outputs: Sequence[Any]) -> str:
-        """Returns why the copies would not do what calls would do one after another.
+        """Returns why copies would differ from calls made one after another; "" if they would not.
 
-        A copy would draw other numbers than a later call; at the end of the data the calls before
-        have values; copies of loops of TensorFlow 1.x would be one loop; and a function that is
-        called with variables of several devices is done on all of them.
+        A copy of a seeded random operation draws other numbers than a later call. At the end of the
+        data, the calls before have values, but copies would fail together. Copies of a loop of
+        TensorFlow 1.x would be one loop. A function with variables of several devices runs on all
+        of them.
         """
         handles = [tensor.name for tensor in outputs if tensor.dtype == tf.resource]
         if handles:
@@ -136,7 +138,7 @@ class Chain:
         return ""
 
     def _prepare(self, operations: dict[str, Any], given: set[str]) -> None:
-        """Takes from the body what its copies share, and marks what waits for the copy before."""
+        """Removes the nodes that copies share, and lists those that wait for the previous copy."""
         self._shared = {n: op for n, op in operations.items() if n not in given and _is_shared(op)}
         apart = given | set(self._shared)
         stored = {n: task_device(op) for n, op in operations.items() if op.type in VARIABLES}
@@ -149,25 +151,25 @@ class Chain:
         followed = {name.lstrip("^").partition(":")[0] for n in nodes for name in n.input}
         waiting = []
         for node in nodes:
-            operation = operations.get(node.name)  # None: of a message.
+            operation = operations.get(node.name)  # None for a node of a message.
             inputs = [] if operation is None else operation.inputs
             handles = [t.op for t in inputs if is_handle(t)]
-            # Nothing has to wait for what is there from the start.
+            # Shared nodes need no control inputs: they are available from the start.
             kept = [name for name in node.input if name[:1] != "^" or name[1:] not in apart]
             waits = operation is not None and (operation.op_def.is_stateful or handles)
             if waits:
                 waiting.append(node)
             is_last = self._waits_for_all and node.name not in followed
-            # A branch that is not taken is never done: what follows it is.
+            # A branch that is not taken never finishes, so operations after it signal the end.
             in_branch = operation is not None and private.is_in_branch_or_loop(operation)
             if (waits or is_last) and not in_branch:
-                # TensorFlow places it so, whatever device it asks for.
+                # TensorFlow places an operation with its handle, whatever device it names.
                 place = (handles or [operation])[0]
                 device = node.device if place is None else task_device(place)
                 self._stateful[device].append(node.name)
             del node.input[:]
             node.input.extend(kept)
-            node.attr.pop("_class", None)  # Where it runs, its device says.
+            node.attr.pop("_class", None)  # The device alone determines the placement.
         self._make_wait(nodes, operations, {node.name for node in waiting})
         used = {name for node in nodes for name in node.input}
         self._awaited = {d for d in self._stateful if f"^{_barrier(d)}" in used}
@@ -183,8 +185,8 @@ class Chain:
         self._body = body
 
     def _make_wait(self, nodes: Sequence[Any], operations: Any, waiting: set[str]) -> None:
-        """Makes nodes wait for the copy before: what has state, and what is given rows."""
-        self._waited = {  # By the rows of a copy, without a message.
+        """Makes stateful nodes, and readers of fed rows, wait for the previous copy."""
+        self._waited = {  # The devices for which a copy's rows have waited, without a message.
             p.name: {d for d in self._stateful if shortened(d) == shortened(task_device(p.op))}
             for p in self._placeholders
         }
@@ -247,9 +249,9 @@ class Chain:
         return [fetched[name] for name in self._fetched], [found[name] for name in run]
 
     def _read(self, tensor: Any, number: int) -> Any:
-        """Reads what is fetched of a variable when a copy is done, as a session does.
+        """Reads a fetched variable when a copy is done, as a session does.
 
-        By reference it is the memory of the variable, which the next copy changes.
+        A reference is the memory of the variable, which the next copy changes.
         """
         device = task_device(tensor.op)
         done = [barrier for place, barrier in self._barriers.items() if place == device]
@@ -263,18 +265,18 @@ class Chain:
 
 
 def failed_copy(message: str) -> int:
-    """Returns the number, from 1, of the copy that an error of TensorFlow names; 0 for none."""
+    """Returns the number, from 1, of the copy that an error message names; 0 for none."""
     found = re.search(r"\bupdates(?:_\d+)?/(\d+)(?:_\d+)?/", message)
     return int(found.group(1)) if found else 0
 
 
 def _barrier(device: str) -> str:
-    """Returns the name by which the body knows that the copy before is done on a device."""
+    """Returns the name of the operation by which a copy waits for the previous one on a device."""
     return "before" + "".join(c if c.isalnum() else "_" for c in device)
 
 
 def _is_shared(operation: Any) -> bool:
-    """Whether all copies use one: a constant, or the handle of a variable or of a table."""
+    """Whether all copies share an operation: a constant, or the handle of a variable or table."""
     if operation.inputs or operation.control_inputs:
         return False
     outputs = operation.outputs

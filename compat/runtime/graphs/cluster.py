@@ -15,21 +15,21 @@ _OWN_JOB = "program"
 
 
 def sees_variables_of_others() -> bool:
-    """Whether a process finds variables on a server by name that others have made, as since 2.8.
+    """Whether a process finds a server's variables that other processes have created (2.8 on).
 
-    In TensorFlow 2.4 to 2.7 each process has its own variables on a server. The function asked for
-    here came with the release that has changed it.
+    In TensorFlow 2.4 to 2.7 a server keeps the variables of each process apart. This checks for a
+    function that was added in the release that changed it.
     """
     return hasattr(tf.config.experimental, "enable_op_determinism")
 
 
 class Membership(session.Cluster):
-    """This task of a cluster, which connects with others once a session needs them.
+    """This task of a cluster, which connects with other tasks once a session needs them.
 
     Args:
       cluster: addresses by job, as in a `ClusterSpec`.
-      job: of this task.
-      index: of this task in its job.
+      job: the job of this task.
+      index: the number of this task in its job.
 
     Raises:
       UserError: this TensorFlow cannot have several programs in a cluster.
@@ -51,12 +51,12 @@ class Membership(session.Cluster):
         self._connected: set[str] = set()
 
     def connect(self, tasks: set[str]) -> None:
-        """Connects with tasks, whose servers have to be there, once."""
+        """Connects with tasks, whose servers have to be running; does so once for each."""
         with self._lock:
             if tasks <= self._connected:
                 return
-            # As a task of its own job: the server of this task is one of those that store
-            # variables, and is asked by others as well.
+            # This process connects as a task of a job of its own, since the server of this task is
+            # one of those that store variables, and serves other tasks too.
             reservation = ports.reserve()
             jobs = {_OWN_JOB: {0: f"{self._host}:{reservation.port}"}}
             for task in sorted(self._connected | tasks):
@@ -77,9 +77,9 @@ class Membership(session.Cluster):
     def _turns(self, tasks: set[str]) -> ContextManager[None]:
         """Keeps other programs from connecting with the same servers.
 
-        A server of TensorFlow that has no program makes what its programs share, and destroys what
-        it had (`EagerServiceImpl::CreateContext`, 2.21). With two first programs at the same time
-        one has what is destroyed, and the server may end with signal 11.
+        A server of TensorFlow without a program creates the state that its programs share, and
+        destroys the previous one (`EagerServiceImpl::CreateContext`, 2.21). If two programs are the
+        first at the same time, one uses destroyed state, and the server may end with signal 11.
         """
         servers = {task: self._address(task) for task in tasks}
         return turns.taken({} if self._is_alone else servers)

@@ -1,4 +1,4 @@
-"""Finds what in a graph depends on variables that TensorFlow 2 stores."""
+"""Finds the operations of a graph that depend on variables that TensorFlow 2 stores."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def is_handle(tensor: Any) -> bool:
 
 
 class Dependence:
-    """The operations of a graph that TensorFlow 2 has to run, as they depend on its variables.
+    """The operations of a graph that TensorFlow 2 has to run, since they depend on its variables.
 
-    State that such an operation uses is stored there as well, and so is all that uses it. The
-    search is linear, and continues with new operations where it ended.
+    TensorFlow 2 also stores the state that such an operation uses, and runs all other operations
+    that use this state. The search is linear, and continues with the operations that were added.
 
     Attributes:
-      operations: all of them.
-      state: those among them that are handles of state.
-      version: changes when an operation that was none of them has become one.
+      operations: all dependent operations.
+      state: the dependent operations that are handles of state.
+      version: changes when an earlier operation becomes dependent.
     """
 
     def __init__(self, graph: Any, homes: Homes, own_task: Callable[[], str]) -> None:
@@ -44,7 +44,7 @@ class Dependence:
         self.version = 0
 
     def update(self) -> None:
-        """Takes in the operations that were added since the last call."""
+        """Adds the operations that the graph got since the last call."""
         every = self._graph.get_operations()
         new = every[self._seen :]
         self._seen = len(every)
@@ -69,7 +69,7 @@ class Dependence:
         return own != "" and self._homes.of(op) not in ("", own)
 
     def _begins(self, op: Any, local: set[str]) -> bool:
-        """Whether state is stored by TensorFlow 2 whatever uses it."""
+        """Whether TensorFlow 2 stores some state, no matter which operations use it."""
         if not holds_state(op):
             return False
         if op.type in VARIABLES:

@@ -1,4 +1,4 @@
-"""Which operation of a graph runs where, and which tasks it therefore needs."""
+"""The devices of a graph's operations, and the tasks that a session needs for them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Placed(NamedTuple):
 
     name: str
     kind: str  # Such as "MatMul".
-    device: str  # Such as "/job:ps/task:0"; "" for that of the task that runs the step.
+    device: str  # Such as "/job:ps/task:0"; "" for the task that runs the step.
 
 
 def operations(
@@ -23,7 +23,8 @@ def operations(
 ) -> list[Placed]:
     """Returns the operations that outputs such as "add:0" depend on; not constants and inputs.
 
-    What reads or writes a variable runs where that is stored; `variables` are the devices by name.
+    An operation that reads or writes a variable runs on the device of that variable, which
+    `variables` has by name.
     """
     needed = tf1.graph_util.extract_sub_graph(
         graph_def, sorted({name.partition(":")[0] for name in outputs})
@@ -41,9 +42,9 @@ def operations(
 def filtered(config: Any, own: str, graph: Any) -> Any:
     """Returns a copy of a session's options that lets it see only the tasks that it needs.
 
-    Without filters a session hangs whose chief has ended before, or that has lost another worker.
-    A worker, `own`, needs the parameter servers, replicas too, whose queues are there; and what the
-    graph itself names, as in-graph replication does.
+    Without filters a session hangs if its chief has ended, or if it has lost another worker. The
+    worker `own` needs the parameter servers, which also have the queues of replicas, and the tasks
+    that the graph names, as in-graph replication does.
     """
     changed = tf1.ConfigProto()
     if config is not None:
@@ -66,6 +67,6 @@ def worker_of(device: str) -> int | None:
 
 
 def shortened(device: str) -> str:
-    """Returns a device without what is the same on all: "/job:ps/task:0" for its first CPU."""
+    """Returns a device without its replica and first CPU, such as "/job:ps/task:0"."""
     device = re.sub(r"/replica:0|/(device:)?cpu:0$", "", device, flags=re.IGNORECASE)
     return "" if device == "/job:localhost/task:0" else device

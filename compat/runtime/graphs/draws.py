@@ -1,8 +1,8 @@
 """Random operations of a graph, each with one stream of numbers in all kinds of calls.
 
-A function has a stream for each of its operations, so the same operation would draw the same
-numbers in each kind of call. Those of the table have a twin that counts in a variable and draws
-the same numbers, bit by bit.
+A function has a stream for each of its operations, so an operation that is copied into several
+functions would draw the same numbers in each. For each operation of the table TensorFlow 2 has
+another one that draws the same numbers, bit by bit, and keeps its count in a variable.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _ALGORITHM = "philox_algorithm"
 
 
 class Counter(NamedTuple):
-    """The variable in which an operation counts what it has drawn."""
+    """The variable in which an operation counts the numbers that it has drawn."""
 
-    handle: str  # The name of its tensor in the lifted part.
+    handle: str  # The name of the variable's tensor in the lifted part.
     seed: int
     seed2: int
-    device: str  # Of the operation; "" for this process's.
+    device: str  # The device of the operation; "" for this process.
 
     def initial(self) -> np.ndarray:
         """Returns its first value, int64 `[3]`."""
@@ -36,17 +36,17 @@ class Counter(NamedTuple):
 
 
 def draws(op: Any) -> bool:
-    """Whether an operation draws random numbers, by a seed or not."""
+    """Whether an operation draws random numbers, with a seed or without."""
     return any(attr.name == "seed2" for attr in op.op_def.attr)
 
 
 def can_be_lifted(op: Any) -> bool:
-    """Whether an operation draws in a function what it draws in a session."""
+    """Whether an operation draws the same numbers in a function as in a session."""
     return op.type in _TWINS or not is_seeded(op.node_def)
 
 
 def converted(op: Any, node: Any) -> Counter | None:
-    """Makes a node that draws by a seed its twin; returns the counter, None for any other node."""
+    """Converts a seeded random node to the variant with a counter; returns the counter, or None."""
     if op.type not in _TWINS or not is_seeded(node):
         return None
     seed, seed2 = node.attr["seed"].i, node.attr["seed2"].i
@@ -62,7 +62,7 @@ def converted(op: Any, node: Any) -> Counter | None:
 
 
 def add_algorithm(graph_def: Any) -> None:
-    """Adds the constant that names the algorithm of the twins, Philox."""
+    """Adds the constant that names the algorithm of the converted operations, Philox."""
     node = graph_def.node.add(name=_ALGORITHM, op="Const")
     node.attr["dtype"].type = tf.int64.as_datatype_enum
     node.attr["value"].tensor.CopyFrom(tf1.make_tensor_proto(1, tf.int64))

@@ -13,16 +13,16 @@ _COLOCATED = "loc:@"
 class Homes:
     """The tasks that devices of a graph name, such as "/job:ps/task:1".
 
-    A session in this process has no other tasks, so operations lose them once they are noted here.
+    A session in this process has no other tasks, so `note` removes the task from each device.
     """
 
     def __init__(self) -> None:
         self._tasks: dict[str, str] = {}  # By the name of the operation.
 
     def note(self, op: Any, is_local: bool) -> None:
-        """Notes the task of a new operation, and leaves it the rest of its device.
+        """Records the task of a new operation, and removes the task from its device.
 
-        One that `is_local` has none, whatever its device or what it is colocated with.
+        An operation that `is_local` has no task, whatever its device and colocations are.
         """
         task, device = _split(op.device)
         if is_local:
@@ -33,7 +33,7 @@ class Homes:
             private.set_device(op, device)
 
     def of(self, op: Any) -> str:
-        """Returns the task of an operation, or of what it is colocated with; "" for none."""
+        """Returns the task of an operation, or of one that it is colocated with; "" for none."""
         seen = set()
         while op.name not in self._tasks and op.name not in seen:
             seen.add(op.name)
@@ -46,7 +46,7 @@ class Homes:
 
 
 def _groups(op: Any) -> list[bytes]:
-    """Returns the groups of operations that one is to be with, without its own."""
+    """Returns the colocation groups of an operation, without its own."""
     try:
         return list(op.get_attr("_class"))
     except ValueError:
@@ -65,7 +65,7 @@ def _split(device: str) -> tuple[str, str]:
 
 
 def task_device(op: Any) -> str:
-    """Returns the device of an operation, with its task where a session of ours has noted that."""
+    """Returns the device of an operation, with its task if `Homes.note` has recorded one."""
     known = getattr(op.graph, "compat_parts", None)
     task = known.homes.of(op) if known is not None else ""
     return f"{task}{op.device}" if task else str(op.device)

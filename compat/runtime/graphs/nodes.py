@@ -1,4 +1,4 @@
-"""The operations of a graph, and the nodes of its description."""
+"""Functions on the operations of a graph and on the nodes of its `GraphDef`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_seeded(node: Any) -> bool:
-    """Whether an operation draws random numbers by a seed."""
+    """Whether a node draws random numbers with a seed."""
     return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 
@@ -29,7 +29,7 @@ def is_input(kind: str) -> bool:
 
 
 def inputs(node: Any) -> Iterator[str]:
-    """Yields the names of the operations that a node waits for, as its description has them."""
+    """Yields the names of the operations that a node waits for, as the node spells them."""
     for name in node.input:
         yield name.lstrip("^").partition(":")[0]
 
@@ -52,9 +52,9 @@ def add(graph_def: Any, op: Any, names: Collection[str]) -> Any:
 def add_functions(graph_def: Any, graph: Any) -> None:
     """Adds the functions of a graph to a part of it, each with a name of its own.
 
-    TensorFlow 2 gives a server the functions that are registered once it knows the server, and
-    takes one of a known name for the same. A program that connects after it has built its graph has
-    registered them before.
+    TensorFlow 2 sends a server only the functions that are registered after it has connected, and
+    ignores one whose name is registered already. A program that connects after it has built its
+    graph has registered its functions too early, so they need new names.
     """
     library = private.graph_functions(graph)
     if library is not None:
@@ -71,7 +71,7 @@ def register_functions(graph_def: Any) -> None:
 
 
 def rename_functions(graph_def: Any, names: Mapping[str, str]) -> None:
-    """Gives functions of a graph other names, also where they are called."""
+    """Renames functions of a graph, and their calls."""
     for function in graph_def.library.function:
         name = function.signature.name
         function.signature.name = names.get(name, name)
@@ -95,7 +95,7 @@ def called_functions(node: Any) -> Iterator[Any]:
 
 
 def in_order(nodes: Iterable[Any]) -> Iterator[Any]:
-    """Yields nodes behind all that they wait for; not those of loops, nor what is behind them."""
+    """Yields nodes in topological order, without those in or after loops."""
     by_name = {node.name: node for node in nodes}
     missing, after = {}, collections.defaultdict(list)
     for name, node in by_name.items():
@@ -114,12 +114,12 @@ def in_order(nodes: Iterable[Any]) -> Iterator[Any]:
 
 
 def calls_python(graph_def: Any) -> bool:
-    """Whether anything calls a Python function, also in functions that are called."""
+    """Whether a node, or a node of a function that is called, calls Python."""
     return any("PyFunc" in node.op for _, nodes in scopes(graph_def) for node in nodes)
 
 
 def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:
-    """Yields the operations that fetches depend on, and their own; not those behind what is fed."""
+    """Yields the operations of fetches and all that they depend on, up to the fed tensors."""
     todo = [f if isinstance(f, tf.Operation) else f.op for f in fetches]
     seen = set(todo)
     while todo:

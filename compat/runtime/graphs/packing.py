@@ -1,4 +1,4 @@
-"""Several tensors, or gradients of a row, as one: a small step takes as long as its messages."""
+"""Packs tensors into one message, since a small step takes as long as its messages."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.graphs.draws import draws
 from compat.runtime.graphs.nodes import in_order, inputs
 
-# A tensor in a message of several is copied twice more, which of a larger one costs a message.
+# Packing copies a tensor twice; for tensors above 1 MiB that takes longer than a message.
 _MOST_BYTES = 1 << 20
-_CONSTANT = "constant"  # In the place of a device.
-# What begins a branch or a loop, of which a part may never be made.
+_CONSTANT = "constant"  # Used in place of a device.
+# Operations that begin a branch or a loop, parts of which may never run.
 _CONTROL_FLOW = ("Switch", "RefSwitch", "Enter", "RefEnter")
 
 
 def packed(tensors: Sequence[Any]) -> Any:
-    """Returns all elements of tensors of one type, one after another, `[elements]`."""
+    """Returns the elements of all tensors, which have one dtype, as a vector `[elements]`."""
     return tf.concat([tf.reshape(tensor, [-1]) for tensor in tensors], axis=0)
 
 
 def unpacked(flat: Any, shapes: Sequence[Any]) -> list[Any]:
-    """Returns the tensors of these shapes, known in full, that `packed` has made one."""
+    """Splits a vector that `packed` returned into tensors of these fully defined shapes."""
     parts = tf.split(flat, [shape.num_elements() for shape in shapes])
     return [tf.reshape(part, shape) for part, shape in zip(parts, shapes)]
 
 
 def pack_messages(body: Any, graph: Any, variables: Mapping[str, str]) -> None:
-    """Makes the tensors that one device gives another at the same time a single one.
+    """Packs the tensors that one device sends another at the same stage into a single message.
 
-    Two are given at the same time if they wait for as many messages between devices. So neither
-    waits for what the other is given for, and all can wait for both. Only tensors of up to 1 MiB
-    whose shapes are known, and that are there in each call, whatever other programs do.
+    Two tensors are of the same stage if they wait for the same number of messages between devices.
+    So neither depends on the other, and their readers can wait for both. Only tensors of up to
+    1 MiB, of known shape, are packed, and only if each call computes them independently of other
+    programs.
 
     Args:
-      body: the description of operations of `graph`, which is changed.
+      body: the `GraphDef` of operations of `graph`, which is changed.
       graph: the graph.
       variables: devices by the name of the operation or input that gives a variable's handle.
     """
@@ -45,7 +46,7 @@ def pack_messages(body: Any, graph: Any, variables: Mapping[str, str]) -> None:
     ops = {node.name: graph.get_operation_by_name(node.name) for node in body.node}
     where = {node.name: _place(node, ops[node.name], homes) for node in body.node}
     added = type(body)()
-    arrived: dict[tuple[str, str], str] = {}  # By the name of a tensor, and the device.
+    arrived: dict[tuple[str, str], str] = {}  # By the name of a tensor, and its reader's device.
     for (home, reader, *_), tensors in sorted(_crossing(body, ops, where, homes).items()):
         ordered = [tensors[name] for name in sorted(tensors)]
         for tensor in ordered if home == _CONSTANT else ():
@@ -63,7 +64,7 @@ def pack_messages(body: Any, graph: Any, variables: Mapping[str, str]) -> None:
 def _crossing(
     body: Any, ops: Mapping[str, Any], where: Mapping[str, str], homes: Mapping[str, str]
 ) -> Mapping[tuple[str, str, int, str], dict[str, Any]]:
-    """Returns what can be a message: tensors by name; by devices, stage and type."""
+    """Returns the tensors that can be packed, by name, grouped by devices, stage and dtype."""
     stages = _stages(body, ops, where, homes)
     found: dict[tuple[str, str, int, str], dict[str, Any]] = collections.defaultdict(dict)
     for node in body.node:
@@ -81,8 +82,8 @@ def _crossing(
 
 
 def _place(node: Any, op: Any, homes: Mapping[str, str]) -> str:
-    """Returns the device of a node, which is that of the variable that it uses or is beside."""
-    # Asked for, an attribute that is missing would be made.
+    """Returns the device of a node, or that of the variable that it uses or is colocated with."""
+    # Reading a missing attribute would add it to the node.
     places = node.attr["_class"].list.s if "_class" in node.attr else ()
     beside = [place.decode()[len("loc:@") :] for place in places]
     used = [tensor.op.name for tensor in op.inputs if is_handle(tensor)]
@@ -93,9 +94,9 @@ def _place(node: Any, op: Any, homes: Mapping[str, str]) -> str:
 def _stages(
     body: Any, ops: Mapping[str, Any], where: Mapping[str, str], homes: Mapping[str, str]
 ) -> dict[str, int]:
-    """Returns how many messages each operation waits for, by its name.
+    """Returns the number of messages that each operation waits for, by its name.
 
-    Without those that may be left out of a call, or wait for others, and what is behind them.
+    Leaves out operations that a call may skip or that wait for other programs, and all after them.
     """
     stages: dict[str, int] = {}
     for node in in_order(body.node):
@@ -107,7 +108,7 @@ def _stages(
 
 
 def _waits_for_others(op: Any, homes: Mapping[str, str]) -> bool:
-    """Whether an operation is in a branch or a loop, or has a state that is no variable's."""
+    """Whether an operation is in a branch or a loop, or has state other than a variable."""
     if op.type in _CONTROL_FLOW:
         return True
     handles = [tensor.op for tensor in op.inputs if is_handle(tensor)]
@@ -125,14 +126,14 @@ def is_small(tensor: Any) -> bool:
 
 
 def _source(tensor: Any) -> str:
-    """Returns the name of a tensor, or of the variable of which it is the value at the start."""
+    """Returns the name of a tensor, or of the variable whose initial read it is."""
     op = tensor.op
     is_read = op.type == "ReadVariableOp" or (op.type == "Identity" and is_handle(op.inputs[0]))
     return str((op.inputs[0] if is_read and not op.control_inputs else tensor).name)
 
 
 def _constant(added: Any, op: Any, reader: str) -> str:
-    """Adds a constant where it is read, which needs no message; returns its name."""
+    """Adds a copy of a constant on its reader's device, without a message; returns its name."""
     node = added.node.add()
     node.CopyFrom(op.node_def)
     node.attr.pop("_class", None)
@@ -143,7 +144,7 @@ def _constant(added: Any, op: Any, reader: str) -> str:
 def _message(
     added: Any, tensors: Sequence[Any], home: str, reader: str
 ) -> Iterator[tuple[str, str]]:
-    """Adds the nodes that make tensors one; yields the name of each, and that of what arrives."""
+    """Adds nodes that pack and unpack tensors; yields each tensor's name and its unpacked name."""
     once = {_source(tensor): tensor for tensor in tensors}  # Some are read repeatedly.
     with tf1.Graph().as_default() as graph:
         given = {key: tf1.placeholder(t.dtype, t.shape) for key, t in once.items()}
@@ -164,18 +165,15 @@ def _message(
 
 
 def _operation(name: str) -> str:
-    """Returns the name of the operation that gives an input such as "read:0"; "" if it gives none.
-
-    A control input only waits.
-    """
+    """Returns the name of the operation of an input such as "read:0"; "" for a control input."""
     return "" if name.startswith("^") else name.partition(":")[0]
 
 
 def distinct_rows(gradient: Any) -> Any:
-    """Returns a sparse gradient with the sum of each row once, in their order; a tensor as it is.
+    """Returns a sparse gradient with each row once, summed, in order; a tensor unchanged.
 
-    `SparseConditionalAccumulator` expects such. Of others it may add the gradients of a row where
-    it should average them, depending on which of them arrives first.
+    `SparseConditionalAccumulator` expects such gradients. With others it may add the gradients of a
+    row where it should average them, depending on which gradient arrives first.
     """
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient

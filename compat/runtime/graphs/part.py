@@ -1,4 +1,4 @@
-"""Cuts out of a graph what one kind of call needs of variables that TensorFlow 2 stores."""
+"""Cuts out of a graph the part that a call runs on variables that TensorFlow 2 stores."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _PYTHON = ("PyFunc", "EagerPyFunc")
 
 
 class Part:
-    """What a call of one kind runs: first in TensorFlow's session, then lifted.
+    """The operations of one kind of call: those for TensorFlow's session, and the lifted ones.
 
-    What does not depend on variables of TensorFlow 2, and has a state of its own (queues, readers,
-    iterators, tables, Python functions, this process's random numbers), is run by TensorFlow's
-    session, which has that state. All else that the call needs is lifted, and is given the values
-    of the session.
+    TensorFlow's session runs the operations that do not depend on variables of TensorFlow 2 but
+    have state (queues, readers, iterators, tables, Python functions, this process's random
+    numbers), since it has that state. All other operations of the call are lifted into a function,
+    which takes the session's values as inputs.
 
     Attributes:
       edges: tensors whose values the session computes first.
       targets: operations that the session runs first.
-      graph_def: what is lifted.
-      inputs: tensors that are fed to it: those fed to the call, then the edges.
-      counters: of its random operations, by the name of the handle.
+      graph_def: the lifted operations.
+      inputs: the function's inputs: the tensors that the call feeds, then the edges.
+      counters: the counters of its random operations, by the name of the handle.
       fetched: tensors that the call returns.
-      run: operations of it that the call runs besides.
+      run: further lifted operations that the call runs.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Part:
         self.used = used
 
     def _run_first(self, needed: set[Any]) -> set[Any]:
-        """Returns the operations that TensorFlow's session runs before what is lifted."""
+        """Returns the operations that TensorFlow's session runs first."""
         found = {
             op
             for op in needed - self._dependence.operations
@@ -76,7 +76,7 @@ class Part:
             or op.type in _PYTHON
             or (draws.draws(op) and not self._draws_there(op))
         }
-        # No value leaves the branch of a `cond` or the body of a loop: the whole is run.
+        # No value can leave a branch of a `cond` or a loop's body, so the session runs all of it.
         todo = [op for op in found if private.is_in_branch_or_loop(op)]
         while todo:
             op = todo.pop()
@@ -96,17 +96,17 @@ class Part:
         return found
 
     def _draws_there(self, op: Any) -> bool:
-        """Whether a random operation draws where it is, such as a table's values on its server."""
+        """Whether a random operation draws on its own device, as for a table's initial values."""
         if private.is_in_branch_or_loop(op):
             return True
         return self._dependence.is_elsewhere(op) and draws.can_be_lifted(op)
 
     def variables(self) -> list[Any]:
-        """Returns the nodes of variables in what is lifted."""
+        """Returns the nodes of variables in the lifted part."""
         return [node for node in self.graph_def.node if node.op in VARIABLES]
 
     def _described(self, operations: set[Any]) -> Any:
-        """Returns the `GraphDef` of what is lifted."""
+        """Returns the `GraphDef` of the lifted operations."""
         whole = self._graph.graph_def_versions
         described = tf1.GraphDef(versions=whole)
         names = {op.name for op in operations}
@@ -130,10 +130,10 @@ def _is_reference_to_integers(tensor: Any) -> bool:
 
 
 def _describe_integers(op: Any, node: Any) -> None:
-    """States the type of integers by reference, which functions ask for and do not find.
+    """Adds the full type of integers by reference, which functions need.
 
-    A function's integers of 32 bits are in the memory of the host, and since 2.13 or so TensorFlow
-    notes that of tensors, not of references.
+    A function's 32-bit integers are in host memory. Since about 2.13 TensorFlow reads that from the
+    full type, which it sets for tensors and not for references.
     """
     types = getattr(node, "experimental_type", None)
     if types is None or not any(_is_reference_to_integers(tensor) for tensor in op.outputs):
@@ -156,17 +156,18 @@ def lasts(handle: Any) -> bool:
 
 
 def _full(name: str) -> str:
-    """Returns the name of a tensor of which a node has the short one."""
+    """Returns the full name, with ":0", of a tensor as a node spells it."""
     return name if ":" in name or name[0] == "^" else name + ":0"
 
 
 def function(part: Part, counters: Mapping[str, Any], device: str) -> Any:
-    """Returns the function that computes what is lifted, of `part.inputs`.
+    """Returns the function that runs the lifted operations on `part.inputs`.
 
     Args:
-      part: of a graph.
+      part: a part of a graph.
       counters: handles of the variables in which random operations count, by their names.
-      device: this process's, where the values are returned; from a server it would take a call.
+      device: the device of this process, for the return values; values that stay on a server would
+        take another call.
     """
     nodes.register_functions(part.graph_def)
 
@@ -188,19 +189,19 @@ def function(part: Part, counters: Mapping[str, Any], device: str) -> Any:
             )
         )
         done = [found[op.name] for op in part.run]
-        graph.control_outputs.extend(done)  # Without a message: a call returns when all is done.
+        graph.control_outputs.extend(done)  # Needs no message.
         fetched = [given[t.name] if t.name in given else found[t.name] for t in part.fetched]
         read = [_value(*both, done, device) for both in zip(fetched, part.fetched)]
         return [*_arrived(read, device), tf.constant(0)]
 
-    # Without automatic control dependencies: the program's own are what TensorFlow 1.x promised.
+    # `wrap_function` adds no automatic control dependencies: the program has its own.
     return tf1.wrap_function(run, [tf.TensorSpec(t.shape, t.dtype.base_dtype) for t in part.inputs])
 
 
 def _value(tensor: Any, like: Any, done: Sequence[Any], device: str) -> Any:
-    """Returns what a session returns of a tensor; of a variable's handle, the value.
+    """Returns the tensor that a session would return; for a variable's handle, its value.
 
-    Of a variable by reference, or in this process, it is the one when the call is done.
+    The value of a variable by reference, or in this process, is read when the call is done.
     """
     if like.dtype == tf.resource and like.op.type == "VarHandleOp":
         tensor = tf.raw_ops.ReadVariableOp(resource=tensor, dtype=like.op.get_attr("dtype"))
@@ -212,7 +213,7 @@ def _value(tensor: Any, like: Any, done: Sequence[Any], device: str) -> Any:
 
 
 def _arrived(values: list[Any], device: str) -> list[Any]:
-    """Returns values of this process: those that are copied on a server as one message."""
+    """Copies values to this process; the values of a server are one message."""
     servers: dict[Any, list[int]] = collections.defaultdict(list)
     for number, value in enumerate(values):
         if device and value.device not in ("", device):
@@ -242,7 +243,7 @@ def free(stored: Sequence[Any]) -> None:
                 freed.append(
                     tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
                 )
-            else:  # One by reference cannot be destroyed, but be made empty.
+            else:  # A variable by reference cannot be destroyed, but can be made empty.
                 empty = tf.zeros([0], handle.dtype.base_dtype)
                 freed.append(tf1.assign(handle, empty, validate_shape=False).op)
         with tf.control_dependencies(freed):

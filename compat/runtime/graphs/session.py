@@ -1,8 +1,8 @@
-"""Makes sessions of TensorFlow run what depends on variables that TensorFlow 2 stores.
+"""Makes sessions of TensorFlow 1.x run on variables that TensorFlow 2 stores.
 
 TensorFlow's sessions, supervisors, monitored sessions, hooks, savers and queue runners stay as
-they are. One method of its session is replaced: the one that runs a call whose fetches, feeds and
-operations are known.
+they are. Only one method of its session is replaced, `_call_tf_sessionrun`, which runs a call after
+its fetches, feeds and operations have been resolved.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from compat.runtime.graphs import part
 from compat.runtime.graphs.dependence import Dependence, holds_state
 from compat.runtime.graphs.homes import Homes
 
-# What a function adds to a message: a heading and its own name, and until 2.6 or so the line of
-# this package that has lifted an operation.
+# The text that a function adds to an error message: a heading, its own name and, until about 2.6,
+# the line of this package that lifted the operation.
 _OF_FUNCTION = re.compile(r"\A\s*(Graph execution error:\s*)?|\s*\[Op:__\w+\][\s\S]*\Z")
 _NODE = re.compile(r"\[\[node (\S+)( \(defined at [^)]*\))?\s*\]\]")
 _numbers = itertools.count()
@@ -33,8 +33,9 @@ class Cluster:
       own_task: this process, such as "/job:worker/replica:0/task:1"; "" if it is alone.
 
     Attributes:
-      device: of this process where it has connected with others, as TensorFlow 2 names it; else "".
-      targets: of sessions, which mean this process.
+      device: the device of this process, as TensorFlow 2 names it, if it has connected with other
+        tasks; else "".
+      targets: the session targets that mean this process.
     """
 
     def __init__(self, own_task: str = "") -> None:
@@ -43,7 +44,7 @@ class Cluster:
         self.targets: set[str] = set()
 
     def before_session(self) -> Cluster:
-        """Returns the cluster of a session that is made now."""
+        """Returns the cluster of a session that is about to be created."""
         return self
 
     def connect(self, tasks: set[str]) -> None:
@@ -51,7 +52,7 @@ class Cluster:
 
 
 alone = Cluster()
-_local_servers: set[str] = set()  # Their targets.
+_local_servers: set[str] = set()  # The targets of servers in no cluster.
 _cluster = alone
 
 
@@ -67,7 +68,7 @@ def joined() -> Cluster:
 
 
 def share_variables(target: str) -> None:
-    """Makes the sessions of a server that is in no cluster share variables, as its own do."""
+    """Makes sessions that connect to a server in no cluster share variables, as in TensorFlow."""
     _local_servers.add(target)
 
 
@@ -77,7 +78,7 @@ def shares_variables(target: str) -> bool:
 
 
 class _Graph:
-    """What is known of a graph, in all of its sessions."""
+    """The state of a graph that all of its sessions share."""
 
     def __init__(self, graph: Any) -> None:
         self.lock = threading.RLock()  # A program may run calls on several threads.
@@ -86,19 +87,19 @@ class _Graph:
 
 
 class GraphSession:
-    """What TensorFlow 2 stores and runs for one session of TensorFlow.
+    """The part of a TensorFlow session that TensorFlow 2 stores and runs.
 
     Args:
-      target: of the session.
-      graph: of the session.
+      target: the target of the session.
+      graph: the graph of the session.
 
     Attributes:
-      target: that of a session in this process, where the cluster's servers are asked besides.
+      target: "" for a session that runs in this process, with variables on the cluster's servers.
     """
 
     def __init__(self, target: Any, graph: Any) -> None:
         text = target.decode() if isinstance(target, bytes) else target
-        of_server = hasattr(graph, "compat_is_run_by_server")  # What programs tell one another.
+        of_server = hasattr(graph, "compat_is_run_by_server")  # That of key-value entries.
         is_member = text in _cluster.targets and not of_server
         cluster = _cluster.before_session() if is_member else alone
         is_local = text in _local_servers
@@ -109,16 +110,16 @@ class GraphSession:
         if not hasattr(graph, "compat_parts"):
             graph.compat_parts = _Graph(graph)
         self._known: _Graph = graph.compat_parts
-        # In a cluster variables are found by their names. Alone, each session has its own.
+        # In a cluster variables are shared by name. Without one, each session has its own.
         self._owner = text if is_local else f"session_{next(_numbers)}"
         self._prefix = "" if cluster.own_task else f"{self._owner}/"
         self._is_shared = is_local or bool(cluster.own_task)
         self._counters: dict[str, Any] = {}
         self._parts: dict[Any, Any] = {}
-        self._waiting: set[Any] = set()  # Calls that have begun.
+        self._waiting: set[Any] = set()  # Calls in progress.
 
     def extend(self) -> None:
-        """Takes in what the program has added to its graph."""
+        """Adds the operations that the program has added to its graph."""
         if not self._is_here:
             return
         with self._known.lock:
@@ -132,14 +133,14 @@ class GraphSession:
         fed: dict[Any, Any],
         options: Any,
     ) -> list[Any] | None:
-        """Runs a call; returns None where TensorFlow's session does all of it.
+        """Runs a call; returns None if TensorFlow's session can run all of it.
 
         Args:
           in_session: runs tensors and operations in TensorFlow's session, with the call's feed.
-          fetches: tensors, whose values are returned.
-          operations: that are run besides.
+          fetches: the tensors whose values are returned.
+          operations: further operations that the call runs.
           fed: values by tensors.
-          options: a `tf.RunOptions`, whose time limit holds; None if the program has given none.
+          options: a `tf.RunOptions`, whose time limit is applied; None for none.
 
         Raises:
           DeadlineExceededError: the time limit has passed.
@@ -171,7 +172,7 @@ class GraphSession:
             return [output.numpy() for output in outputs[: len(fetches)]]
 
     def _called(self, function: Any, arguments: Sequence[Any], secs: float) -> Any:
-        cancellation = private.cancellation_manager()  # An error in a call cancels its own.
+        cancellation = private.cancellation_manager()  # An error cancels its call's manager.
         self._waiting.add(cancellation)
         is_late = threading.Event()
 
@@ -196,7 +197,7 @@ class GraphSession:
 
     @property
     def dependence(self) -> Dependence:
-        """Which operations of the graph depend on variables of TensorFlow 2."""
+        """The operations of the graph that depend on variables of TensorFlow 2."""
         return self._known.dependence
 
     def _stores(self) -> set[str]:
@@ -204,9 +205,9 @@ class GraphSession:
         return {self._known.homes.of(op) for op in self.dependence.state} - {""}
 
     def placing(self) -> Callable[[Any, Any], None]:
-        """Returns what sets the task of an operation's node in a function, and the name of state.
+        """Returns a function that sets the task of an operation's node, and the name of its state.
 
-        State stays behind a function, under its name.
+        State with a name outlives the function that contains its node.
         """
         own = self._cluster.own_task
         return functools.partial(self._place, self._stores() - {own} if own else set())
@@ -233,25 +234,27 @@ class GraphSession:
         return self._prefix + (op.get_attr("shared_name").decode() or op.name)
 
     def _place(self, servers: set[str], op: Any, node: Any) -> None:
-        """Does what `placing` says.
+        """Sets the device and the name of a node; see `placing`.
 
-        What a program computes where a variable is sees its value as in TensorFlow 1.x, which hands
-        out no copy there: `SyncReplicasOptimizer` reads a global step before it is increased.
+        Operations on the device of a variable stay there, because TensorFlow 1.x passes them the
+        variable's memory and no copy: `SyncReplicasOptimizer` reads a global step before it is
+        increased.
         """
         if holds_state(op):
-            node.device = self._device(op) or self._cluster.device  # Else a server may get it.
+            # Without a device, TensorFlow might place the node on a server.
+            node.device = self._device(op) or self._cluster.device
             if "shared_name" in node.attr:
                 node.attr["shared_name"].s = self._name(op).encode()
         elif self._known.homes.of(op) in servers and not private.is_in_branch_or_loop(op):
             node.device = self._device(op)
 
     def cancel(self) -> None:
-        """Ends the calls that wait, such as for a queue."""
+        """Cancels the calls in progress, such as one that waits for a queue."""
         for cancellation in list(self._waiting):
             cancellation.start_cancel()
 
     def close(self) -> None:
-        """Frees the variables, if no other session has them."""
+        """Frees the variables, unless another session uses them."""
         nodes = {
             node.name: node
             for found in self._parts.values()
@@ -266,7 +269,7 @@ class GraphSession:
 
 @functools.lru_cache(maxsize=None)
 def _say_what_is_traced() -> None:
-    """Says once in a process what a trace lacks, since TensorFlow traces no function's nodes."""
+    """Logs, once in a process, that a trace lacks the operations of functions."""
     print(
         "compat: on the modern runtime tf.RunMetadata has the part of a call that depends on no "
         "variable; trace the other part with tf.profiler, or use --runtime=legacy",
@@ -275,7 +278,7 @@ def _say_what_is_traced() -> None:
 
 
 def _of_session(message: str) -> str:
-    """Returns a function's message without what a session does not say."""
+    """Returns the error message of a function as a session would report it."""
     return _NODE.sub(r"[[{{node \1}}]]", _OF_FUNCTION.sub("", message))
 
 
@@ -284,9 +287,9 @@ _OUTSIDE: list[Any] = []
 
 @contextlib.contextmanager
 def eagerly() -> Iterator[None]:
-    """Enables eager execution inside, under a graph of no program.
+    """Enables eager execution inside, with a default graph that belongs to no program.
 
-    TensorFlow leaves something in the graph that is the default one, which may be final.
+    TensorFlow adds operations to the default graph here, and the program's graph may be final.
     """
     if not _OUTSIDE:
         _OUTSIDE.append(tf1.Graph())
@@ -300,6 +303,6 @@ def is_installed() -> bool:
 
 
 def install() -> None:
-    """Makes sessions of this process do so; further calls do nothing."""
+    """Makes sessions of this process run on variables of TensorFlow 2; idempotent."""
     if not is_installed():
         private.replace_in_sessions(GraphSession)

@@ -1,4 +1,4 @@
-"""Makes a copy of a step wait for the copy before, with few messages between devices."""
+"""Makes a copy of a step wait for the previous copy, with few messages between devices."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def add_waits(
     barriers: Mapping[str, str],
     messages: Collection[str],
 ) -> None:
-    """Makes nodes wait for the copy before on the devices that they need, by control inputs.
+    """Adds control inputs, by which nodes wait for the previous copy on the devices they need.
 
-    A node needs no input for a device if something that it waits for has waited for that already.
-    A message of variables has waited for their device, so where one arrives, it is waited for, and
-    not the barrier, which would be another message.
+    A node needs no input for a device if one of its inputs has waited for that device already. A
+    message with variables has waited for their device. So a node on the device where such a message
+    arrives waits for the message, and not for the barrier, which would be another message.
 
     Args:
-      nodes: of a copy, which are changed.
-      where: the device of each by name.
+      nodes: the nodes of a copy, which are changed.
+      where: the device of each node, by name.
       needed: the devices that nodes wait for, by name.
-      rows: what the copy is given, by name, and the devices that it has waited for.
+      rows: by the name of each input of the copy, the devices that it has waited for.
       barriers: names of the barriers by device.
       messages: names of nodes that pack and unpack messages.
     """
     order = [*in_order(nodes)]
     told: dict[str, set[str]] = {}
-    bound = set(rows)  # What waits for more than its own device, or for rows.
+    bound = set(rows)  # Nodes that wait for rows, or for more than their own device.
     arrivals: dict[tuple[str, str], str] = {}
     for node in order:
         name, own = node.name, needed.get(node.name, set())
@@ -52,7 +52,7 @@ def add_waits(
     known = dict(rows)
     for node in order:
         name, before = node.name, [known[n] for n in inputs(node) if n in known]
-        # What joins branches waits for one of them.
+        # A node that joins branches waits for only one of them.
         is_join = "Merge" in node.op and before
         known[name] = set.intersection(*before) if is_join else set().union(*before)
         own = needed.get(name, set())

@@ -6,11 +6,11 @@ from typing import Any, Collection, Iterable
 
 
 class Needed:
-    """The operations that a call runs, and the tensors that it takes from elsewhere.
+    """The operations that a call runs, and the tensors that are computed elsewhere.
 
     Attributes:
-      operations: all that the call runs, in no order.
-      edges: tensors by name that stand for a value computed elsewhere, and are used.
+      operations: all operations that the call runs, in no order.
+      edges: by name, the tensors that these use and that are computed elsewhere.
     """
 
     def __init__(
@@ -20,12 +20,12 @@ class Needed:
         fed: Collection[str],
         elsewhere: Collection[Any] = (),
     ) -> None:
-        """Follows inputs from fetches back to what is fed.
+        """Follows inputs from the fetches back to the fed tensors.
 
         Args:
-          tensors: that are fetched.
-          operations: that are run.
-          fed: names of tensors whose value is given.
+          tensors: the fetched tensors.
+          operations: the operations to run.
+          fed: the names of the fed tensors.
           elsewhere: operations that are run elsewhere; their outputs become edges.
         """
         self.operations: set[Any] = set()
@@ -57,5 +57,5 @@ class Needed:
 
 
 def _is_fed(op: Any, fed: Collection[str]) -> bool:
-    """Whether nothing of an operation is left to be run, as the values of all outputs are given."""
+    """Whether an operation need not run, since all of its outputs are fed."""
     return bool(op.outputs) and all(tensor.name in fed for tensor in op.outputs)

@@ -1,7 +1,7 @@
 """Workers that make each update together, without a parameter server.
 
-Each has weights of its own, and `MultiWorkerMirroredStrategy` joins them: what a step averages, its
-gradients above all, is the same on all of them, and so are the weights.
+Each worker has all weights. `MultiWorkerMirroredStrategy` connects the workers, and a step averages
+its gradients over them, so the weights stay equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from compat.errors import UserError
 from compat.runtime.graphs.packing import packed, unpacked
 
 _KEYS = "compat_all_reduce_keys"
-_GROUP = 1_000_000  # A number for these workers, beside those that their strategy counts from 1.
+_GROUP = 1_000_000  # The key of this group of workers; the strategy counts its own keys from 1.
 
 
 class Replicas:
@@ -31,7 +31,8 @@ class Replicas:
         with identity.declared_until_started(server.address, server.run):
             server.wait_for_peers(everybody=True)
             if not server.is_chief:
-                # Asking too early, it takes the chief for lost, or waits for ever (2.4 and later).
+                # A strategy that is created too early reports the chief as lost, or waits for ever
+                # (2.4 and later).
                 server.monitor([chief_task(server.cluster)], reason_not_serving).wait()
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf1.train.ClusterSpec(server.cluster.as_dict()),
@@ -41,7 +42,7 @@ class Replicas:
         )
         with quietly():
             self._strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver=resolver)
-        # TensorFlow, to be told of preemption, has taken SIGTERM from Python.
+        # TensorFlow has replaced Python's handler of SIGTERM, to detect preemption.
         with contextlib.suppress(ValueError):  # Python's handlers belong to its main thread.
             signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         identity.declare(server.target, server.task, server.run)
@@ -74,7 +75,7 @@ class Replicas:
         return [value.numpy() for value in release.traced(chiefs)()]
 
     def _reduce(self, how: Any, tensor: Any) -> Any:
-        with tf.device(self._device):  # The strategy wants to know where it is.
+        with tf.device(self._device):  # The strategy derives its device from the scope.
             tensor = tf.identity(tensor)
         return self._strategy.run(
             lambda value: tf.distribute.get_replica_context().all_reduce(how, value), [tensor]
@@ -82,13 +83,13 @@ class Replicas:
 
 
 def average(tensors: Sequence[Any], workers: int) -> list[Any]:
-    """Returns the means over all workers; sent as one message. See `compat.average`."""
+    """Returns the means over all workers, in one message; see `compat.average`."""
     mean = _sum(packed(tensors), workers) / workers
     return unpacked(mean, [tensor.shape for tensor in tensors])
 
 
 def average_gradients(gradients: Sequence[Any], workers: int) -> list[Any]:
-    """Returns the means of gradients; that of a row is over the workers that have it."""
+    """Returns the means of gradients; the mean of a row is over the workers that have the row."""
     sparse = [i for i, each in enumerate(gradients) if isinstance(each, tf.IndexedSlices)]
     dense = [tf.convert_to_tensor(each) for each in gradients]
     means = average([*dense, *[_has_row(gradients[i]) for i in sparse]], workers)
@@ -100,9 +101,9 @@ def average_gradients(gradients: Sequence[Any], workers: int) -> list[Any]:
 
 
 def keys(graph: Any) -> list[Any]:
-    """Returns the inputs that tell workers which tensors they average, in the order of the graph.
+    """Returns the placeholders for the keys of the averages, in the order of the graph.
 
-    Workers find each other's tensors by a number, which has to be another one in each update.
+    Workers find each other's tensors by a key, a number that has to differ between updates.
     """
     return list(graph.get_collection(_KEYS))
 
@@ -114,7 +115,7 @@ def _sum(tensor: Any, workers: int) -> Any:
 
 
 def _has_row(gradient: Any) -> Any:
-    """Returns 1 for each row of a variable that a sparse gradient has, and 0 for others."""
+    """Returns 1 for each row of the variable that the sparse gradient has, and 0 for the others."""
     shape = gradient.shape
     ones = tf.ones([tf.size(gradient.indices)], gradient.dtype)
     found = tf.math.unsorted_segment_max(ones, gradient.indices, shape[0])

@@ -1,4 +1,4 @@
-"""The coordinator of a cluster: how this process becomes it."""
+"""Makes this process the coordinator of a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat.cluster.liveness.cluster import Cluster
 from compat.cluster.roles import Role
 from compat.cluster.spec import ClusterSpec
 
-_ASK_SECS = 0.2  # Between two questions whether a lost worker is back.
+_ASK_SECS = 0.2  # Seconds between two checks for the return of a lost worker.
 
 
 def connect(server: Cluster) -> Any:
@@ -24,7 +24,7 @@ def connect(server: Cluster) -> Any:
     jobs = server.cluster.as_dict()
     reservation = None
     if server.role is Role.SERVE_AND_COORDINATE:
-        # The cluster of 2016 has no chief. Worker 0 is it, on a port of its own.
+        # A cluster of 2016 has no chief. Worker 0 becomes the chief, on another port.
         reservation = ports.reserve()
         host = server.address.rpartition(":")[0]
         jobs = dict(jobs, chief=[f"{host}:{reservation.port}"])
@@ -43,20 +43,20 @@ def connect(server: Cluster) -> Any:
     if server.role is Role.COORDINATE:
         identity.declare(server.target, server.task, server.run)
     _quiet_destructors()
-    # One reference that nobody gives back: what it holds would complain of lost peers at the end.
+    # This reference is never dropped, because the destructors would report lost peers at exit.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))
     return coordinator
 
 
 def _wait_for_workers(cluster: ClusterSpec) -> None:
-    """Waits until a lost worker is back, and all answer."""
+    """Waits until a lost worker has returned, and all workers answer."""
     workers = [cluster.task_address("worker", i) for i in cluster.task_indices("worker")]
     while any(probe.reason_not_serving(address) for address in workers):
         time.sleep(_ASK_SECS)
 
 
 def _quiet_destructors() -> None:
-    """Suppresses errors in destructors about a lost peer, which was reported before."""
+    """Suppresses errors of destructors about a lost peer, which has been reported already."""
     before = getattr(sys, "unraisablehook", None)  # Since Python 3.8.
     lost = tf1.errors.OpError
 
@@ -69,8 +69,8 @@ def _quiet_destructors() -> None:
 
 
 def _without_destructor(kind: Any) -> Any:
-    """Returns the class `kind`, whose instances do nothing when Python drops them.
+    """Returns the class `kind` without its destructor.
 
-    At the very end of Python the destructor would wait for ever for a worker that was lost.
+    When Python exits, the destructor would wait for ever for a lost worker.
     """
     return type(kind.__name__, (kind,), {"__del__": lambda self: None})

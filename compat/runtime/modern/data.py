@@ -1,4 +1,4 @@
-"""What a step reads on the worker that runs it: stored arrays, and a dataset."""
+"""The data that a step reads on its worker: stored arrays, and a dataset."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Opened(NamedTuple):
     """The data inside a step's function."""
 
     arrays: Sequence[Any]  # The stored tensors.
-    iterator: Any  # Of the dataset, or None.
+    iterator: Any  # The iterator of the dataset, or None.
     worker: Any  # The worker's index, int64 scalar; None on a worker without a dataset.
 
 
 class OwnData:
-    """The data of a step that runs in this process; `shard` is its index and the number of all."""
+    """The data of a step that runs in this process; `shard` is (index, number of shards)."""
 
     def __init__(
         self, arrays: Sequence[Any], dataset: Dataset | None, shard: tuple[int, int]
@@ -30,12 +30,12 @@ class OwnData:
         self._iterator: Any = None
 
     def restart(self) -> None:
-        """Begins the dataset anew, with the next call."""
+        """Restarts the dataset with the next call."""
         self._iterator = None
 
     @property
     def source(self) -> Any:
-        """What is passed to the step's function."""
+        """The first argument of the step's function."""
         if self._dataset is None:
             return self._arrays
         if self._iterator is None:
@@ -52,7 +52,7 @@ class OwnData:
 
 
 class WorkerData(OwnData):
-    """The data of a step that each worker runs, stored again on one that was replaced."""
+    """The data of a step that workers run; a worker that replaces a lost one stores it again."""
 
     def __init__(
         self, coordinator: Any, arrays: Sequence[Any], dataset: Dataset | None, shard: Any

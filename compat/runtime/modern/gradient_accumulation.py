@@ -1,7 +1,7 @@
 """Gradients of several calls of a step, accumulated on parameter servers.
 
-The last of the calls applies their mean: a session runs that one alone, after the others. So these
-are synchronous replicas, with variables on parameter servers.
+A session runs the last of these calls after the others have finished, and that call applies the
+mean. So the calls are synchronous replicas, with variables on parameter servers.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from compat._tensorflow import tf, tf1
 from compat.runtime.graphs.packing import distinct_rows
 
 _ACCUMULATION = "compat_gradient_accumulation"
-_NEVER_STALE = 2**62  # For accumulators, which drop what was computed before their last update.
+_NEVER_STALE = 2**62  # A step; accumulators drop gradients of steps before their last update.
 
 
 class Accumulation(NamedTuple):
     """How a step accumulates the gradients of an optimizer."""
 
-    calls: int  # Of the step, which make one update.
-    is_last: Any  # A tensor of its graph, by which a call is told whether it makes the update.
+    calls: int  # Calls of the step that make one update.
+    is_last: Any  # A bool tensor of the graph, true in the call that makes the update.
 
 
 def accumulations(graph: Any) -> list[Accumulation]:
-    """Returns how each optimizer of a graph accumulates gradients, of those that do."""
+    """Returns the accumulation of each optimizer of a graph that accumulates gradients."""
     return list(graph.get_collection(_ACCUMULATION))
 
 
 def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any) -> Any:
-    """Returns the operation by which each `calls` calls apply the mean of their gradients.
+    """Returns the operation by which every `calls` calls apply the mean of their gradients.
 
-    That of a row of a sparse gradient is over the calls that have one for it, as in
-    `SyncReplicasOptimizer`. `args` are those of `apply_gradients` after the gradients.
+    The mean of a row of a sparse gradient is over the calls whose gradient has the row, as in
+    `SyncReplicasOptimizer`. `args` are the arguments of `apply_gradients` after the gradients.
     """
     pairs = [(gradient, variable) for gradient, variable in gradients if gradient is not None]
     if calls == 1:
@@ -40,7 +40,7 @@ def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any)
     told = tf1.placeholder_with_default(False, [])
     tf1.add_to_collection(_ACCUMULATION, Accumulation(calls, told))
     accumulators, given = [], []
-    shared = f"gradients/{uuid.uuid4().hex}"  # By all steps that are selected from this one.
+    shared = f"gradients/{uuid.uuid4().hex}"  # All steps that are selected from this one use it.
     for number, (gradient, variable) in enumerate(pairs):
         kind = _Sparse if isinstance(gradient, tf.IndexedSlices) else _Dense
         accumulators.append(kind(variable, gradient.dtype, f"{shared}/{number}"))
@@ -59,8 +59,8 @@ def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any)
 class _Dense:
     """Accumulates gradients that are tensors.
 
-    Taken is the mean of all that there are, not of a certain number: a call that was made again,
-    since its worker was lost, may have given its gradient twice, or have taken the others'.
+    `take` returns the mean of all accumulated gradients, whatever their number: a call that was
+    repeated because its worker was lost may have added its gradient twice, or taken the others.
     """
 
     def __init__(self, variable: Any, dtype: Any, shared: str) -> None:
@@ -80,9 +80,9 @@ class _Dense:
 
 
 class _Sparse:
-    """Accumulates sparse gradients, in a queue: TensorFlow's accumulator for them is no resource.
+    """Accumulates sparse gradients in a queue, since functions cannot use TensorFlow's accumulator.
 
-    Shorter ones are padded with row 0, so the first row of the variable is 1.
+    The queue pads shorter gradients with row 0, so row 0 of the variable is stored as row 1.
     """
 
     def __init__(self, variable: Any, dtype: Any, shared: str) -> None:

@@ -22,7 +22,7 @@ from compat.runtime.session import Step, StepDefinition
 
 
 def create() -> Runtime:
-    """Returns the runtime; from here on this process builds graphs."""
+    """Returns the runtime, and disables eager execution in this process."""
     has_coordinator = tf.executing_eagerly()
     os.register_at_fork(after_in_child=_draw_apart)
     build_graphs()
@@ -31,10 +31,10 @@ def create() -> Runtime:
 
 
 def _draw_apart() -> None:
-    """Draws random numbers of TensorFlow: forked tasks go on with those of their parent.
+    """Draws numbers from TensorFlow's generator, so that forked tasks differ from each other.
 
-    The runtime has made a graph, which drew the first one. Tasks that are forked later would
-    shuffle alike, and give parts of functions the same names, which parameter servers refuse.
+    Forked tasks inherit the state of the generator, from which the first graph has drawn. So they
+    would shuffle alike, and give parts of functions the same names, which parameter servers refuse.
     """
     for _ in range(int.from_bytes(os.urandom(2), "little") % 1024):
         tf.Graph()
@@ -43,8 +43,8 @@ def _draw_apart() -> None:
 class ModernRuntime(ProgramRuntime):
     """Runs the graph of the legacy runtime with variables that TensorFlow 2 stores.
 
-    Steps are handed out by the coordinator of a cluster, or run in a process alone. Where workers
-    make each update together, without a parameter server, each has the whole model.
+    The coordinator of a cluster schedules steps on workers; a single process runs them itself. If
+    workers make each update together, without a parameter server, each has the whole model.
     """
 
     name = "modern"
@@ -54,9 +54,9 @@ class ModernRuntime(ProgramRuntime):
         super().__init__()
         self.has_coordinator = has_coordinator
         self.coordinator: Any = None
-        self.replicas: Any = None  # Of workers that make each update together.
-        self._scopes = 0  # Of `device`, that are open.
-        self._averages = False  # Gradients, in place of TensorFlow's synchronous replicas.
+        self.replicas: Any = None  # The `Replicas` of workers that make each update together.
+        self._scopes = 0  # How many scopes of `device` are open.
+        self._averages = False  # Whether it replaces TensorFlow's `SyncReplicasOptimizer`.
 
     def add_server(self, server: Cluster) -> None:
         super().add_server(server)
@@ -72,7 +72,7 @@ class ModernRuntime(ProgramRuntime):
 
     @contextlib.contextmanager
     def device(self, setter: Any) -> Iterator[None]:
-        # Without parameter servers there is nowhere else to place anything.
+        # Without parameter servers everything is placed on this task.
         has_servers = self.server is not None and not self.server.synchronous
         self._scopes += 1
         try:
@@ -87,8 +87,8 @@ class ModernRuntime(ProgramRuntime):
         return super().global_step(create)
 
     def _own_device(self) -> str | None:
-        # None undoes the setter, which would place a worker's own variable on a server, and what
-        # updates it beside it.
+        # None undoes the setter, which would place a worker's own variable, and the operations that
+        # update it, on a server.
         return None if self.has_coordinator else super()._own_device()
 
     def step(self, definition: StepDefinition) -> Step:
@@ -96,8 +96,8 @@ class ModernRuntime(ProgramRuntime):
             return super().step(definition)
         shard = 0, 1
         if self.server is not None and not definition.on_coordinator:
-            self.meet()  # Before TensorFlow traces functions, as of a dataset.
-            # Replicas read their own shards; a coordinator reads none, nor does a task that serves.
+            self.meet()  # TensorFlow must not trace functions before, such as those of a dataset.
+            # Replicas read their own shards; coordinators and serving tasks read none.
             index = self.server.trainer_index if self.server.synchronous else 0
             shard = index, self.server.num_workers
         server = None if definition.on_coordinator else self.server
@@ -153,7 +153,7 @@ class ModernRuntime(ProgramRuntime):
         if not self.has_coordinator:
             return super().reach(server, target, config, graph, everybody)
         if server.serves:
-            server.join()  # And the run is over.
+            server.join()  # Returns when the run is over.
             graphs.join(graphs.alone)
             return "", config
         self.meet()
@@ -192,7 +192,7 @@ class ModernRuntime(ProgramRuntime):
 
 
 def _join_as_member(server: Cluster) -> None:
-    """Makes this process one of a cluster in which each task that trains runs its own program."""
+    """Joins a cluster in which each task that trains runs its own program."""
     task = server.task
     membership = Membership(server.cluster.as_dict(), task.job, task.index)
     membership.targets.add(server.target)
@@ -205,7 +205,7 @@ def _task(server: Cluster) -> str:
 
 
 class _Undecided(graphs.Cluster):
-    """The cluster of a program that has not made its first session: it may still build steps."""
+    """The cluster of a program without a session, which may still build steps."""
 
     def __init__(self, runtime: ModernRuntime, server: Cluster) -> None:
         super().__init__(_task(server))
@@ -220,7 +220,7 @@ class _Undecided(graphs.Cluster):
 
 
 class _Coordinating(graphs.Cluster):
-    """The cluster of a coordinator, with whose tasks its strategy has connected."""
+    """The cluster of a coordinator, whose strategy has connected with all tasks."""
 
     def __init__(self, server: Cluster) -> None:
         super().__init__(_task(server))

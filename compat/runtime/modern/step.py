@@ -18,19 +18,19 @@ from compat.runtime.session import StepDefinition
 
 
 class Outputs(list):  # type: ignore[type-arg]
-    """What a session fetches of a step, by which it knows the step."""
+    """The fetches of a step, by which a session recognizes the step."""
 
     step: ModernStep
 
 
 class ModernStep(ProgramStep):
-    """A step that takes everything that it reads as an input, since workers run it.
+    """A step that takes all of its data as inputs, since workers run it.
 
     Attributes:
-      root: the step of which this one was selected, or itself.
-      stored: the inputs of what workers read: the components of an element, and stored arrays.
-      hands_out: whether workers run it, else this process.
-      is_shared: whether workers make each run together.
+      root: the step from which this one was selected, or itself.
+      stored: the inputs that workers read: the components of an element, and stored arrays.
+      hands_out: whether workers run it; if false, this process does.
+      is_shared: whether all workers make each run together.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class ModernStep(ProgramStep):
 
     @property
     def inputs(self) -> list[Any]:
-        """All tensors that a call is given."""
+        """All input tensors of a call."""
         return [*self.stored, *self.passed]
 
     def values(self) -> set[Any]:
-        """Returns the operations that make what the step returns."""
+        """Returns the operations that compute the step's return values."""
         tensors = [*self.outputs, *self.tensors.values()]
         return {*(tensor.op for tensor in tensors), *self.operations_by_name.values()}
 
@@ -87,11 +87,11 @@ class ModernStep(ProgramStep):
         found = super().operations()
         if not self.hands_out:
             return found
-        # Whichever worker is free runs what is on no server.
+        # Any free worker runs the operations that are on no server.
         return [each if "/job:ps" in each.device else each._replace(device="") for each in found]
 
     def _check_operations(self) -> None:
-        """Raises a `UserError` for what workers cannot run."""
+        """Raises a `UserError` if the step has operations that workers cannot run."""
         used = {op.name for op in dependencies(self.outputs)}
         for variable in tf1.global_variables():
             if variable.op.name in used and "/job:" not in variable.device:
@@ -109,7 +109,7 @@ class ModernStep(ProgramStep):
 
 
 def made_outside(what: str) -> str:
-    """Returns the message about what workers of a cluster do not find."""
+    """Returns the error message for a variable that workers of a cluster do not find."""
     return (
         f"{what} was made outside of `with compat.device(...)`, so this task would train alone; "
         "make variables and steps inside it"

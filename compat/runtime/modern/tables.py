@@ -1,6 +1,6 @@
 """Lookup tables of a graph, copied to each worker that runs a part of it.
 
-The handle of a table is known only to the process that made it.
+The handle of a table is valid only in the process that has created it.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _KINDS = ("HashTableV2",)
 
 
 class Tables:
-    """The tables that operations of a graph look up, which do not change.
+    """The tables in which operations of a graph look something up; their contents must not change.
 
     Args:
-      session: in which the program fills them.
-      operations: of the graph.
+      session: the session in which the program fills the tables.
+      operations: operations of the graph.
     """
 
     def __init__(self, session: Any, operations: Sequence[Any]) -> None:
@@ -27,7 +27,7 @@ class Tables:
         found = [op for op in operations if _finds(op)]
         self._types = {op.inputs[0].op: (op.get_attr("Tin"), op.get_attr("Tout")) for op in found}
         self._exports = {op.inputs[0].op: export(op) for op in found}
-        # By which all functions on a worker share their copies.
+        # A shared name, by which all functions on a worker use the same copies.
         self._names = {op: f"table/{uuid.uuid4().hex}" for op in self._types}
         self._contents: dict[Any, tuple[Any, Any]] = {}
 
@@ -35,13 +35,13 @@ class Tables:
         return op in self._types
 
     def read(self) -> None:
-        """Reads their contents in the session."""
+        """Reads the contents of the tables in the session."""
         for op, tensors in self._exports.items():
             if op not in self._contents:
                 self._contents[op] = tuple(self._session.call(list(tensors)))
 
     def opened(self) -> Mapping[str, Any]:
-        """Returns handles of copies, inside a function, by the names of the tables' tensors."""
+        """Creates copies inside a function; returns their handles by the tables' tensor names."""
         return {op.outputs[0].name: self._copy(op) for op in self._types}
 
     def _copy(self, op: Any) -> Any:
@@ -69,9 +69,9 @@ def _finds(op: Any) -> bool:
 
 
 def export(op: Any) -> Any:
-    """Returns the tensors of what a table holds, in which an operation looks something up.
+    """Returns the tensors of the contents of the table that a lookup uses; else None.
 
-    They are made once for each table, before its graph is final; of another operation None.
+    Creates them once for each table, before the graph is finalized.
     """
     if not _finds(op):
         return None

@@ -1,1 +1,1 @@
-"""A program as TensorFlow 1.x has it, one graph and its sessions, on either runtime."""
+"""Runs a program of TensorFlow 1.x, one graph and its sessions, on either runtime."""

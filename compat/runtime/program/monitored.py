@@ -16,7 +16,7 @@ from compat.runtime.services import Services
 
 
 class _Unsupervised:
-    """What a session takes for its supervisor where hooks write what is due."""
+    """Stands for the supervisor of a session whose hooks write summaries and checkpoints."""
 
     USE_DEFAULT = summary_op = global_step = None
 
@@ -26,7 +26,7 @@ class _Unsupervised:
 
 
 class _Creator:
-    """Makes sessions by one of TensorFlow's, once the peers are there."""
+    """Creates sessions by a session creator of TensorFlow, once the peers are there."""
 
     def __init__(
         self, runtime: Runtime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
@@ -44,7 +44,7 @@ class _Creator:
             target, config = self._runtime.reach(server, target, config, self._graph, False)
 
         def create() -> Any:
-            with self._graph.as_default():  # Other threads have other default graphs.
+            with self._graph.as_default():  # Each thread has its own default graph.
                 if arguments.creator is not None:
                     return self._hooked(arguments.creator.create_session())
                 waits = self._runtime.waits_for_chief(arguments.is_chief, target)
@@ -59,7 +59,7 @@ class _Creator:
         return session
 
     def _waited_for(self, target: str, config: Any) -> Any:
-        """Does what `WorkerSessionCreator` does, but tries again after a second, not thirty."""
+        """Creates a session as `WorkerSessionCreator` does, but retries every second, not 30."""
         scaffold = self._arguments.scaffold
         scaffold.finalize()
         feed = getattr(scaffold, "local_init_feed_dict", None)  # Since 2.2 or so.
@@ -76,7 +76,7 @@ class _Creator:
     def _prepared(self, target: str, config: Any) -> Any:
         scaffold, folder = self._arguments.scaffold, self._arguments.checkpoint_dir
         if not self._arguments.is_chief:
-            folder = None  # The chief's values come when the session begins.
+            folder = None  # The session gets the chief's values when it begins.
         if scaffold.init_fn:
             scaffold.finalize()
             scaffold = tf1.train.Scaffold(
@@ -94,13 +94,13 @@ class _Creator:
         return self._session
 
     def close(self) -> None:
-        """Closes the session that was made last."""
+        """Closes the newest session."""
         if self._session is not None:
             self._session.close()
 
 
 class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
-    """What a monitored session of TensorFlow's adds to run steps; comes before its base."""
+    """A mixin, before a monitored session of TensorFlow, that makes the session run steps."""
 
     def __init__(
         self, runtime: Runtime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
@@ -111,13 +111,13 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             self._lock = CheckpointIO(arguments.checkpoint_dir).hold_to_resume()
         savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), runtime.default_saver()
         if not savers and saver is not None:
-            savers.append(saver)  # Where a scaffold looks for one.
+            savers.append(saver)  # A scaffold takes the saver from this collection.
         patience = (
             REPLICAS_GRACE_SECS if updates_together(tf1.get_default_graph()) else float("inf")
         )
         departures = runtime.server.departures if runtime.server is not None else None
         server = runtime.server
-        self._has_served = server is not None and server.serves  # Then the run is over.
+        self._has_served = server is not None and server.serves  # If so, the run is over.
         hooks = [] if self._has_served else list(arguments.hooks)
         if departures is not None:  # First, so that the last checkpoint has all updates.
             saves = any(isinstance(hook, tf1.train.CheckpointSaverHook) for hook in hooks)
@@ -126,7 +126,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         kind = kind if arguments.recovers else tf1.train.SingularMonitoredSession
         creator = _Creator(runtime, steps, arguments)
         try:
-            # That of the base of both, which is given a creator.
+            # Both classes have this base, which takes a creator.
             super(kind, self).__init__(
                 creator,
                 hooks,
@@ -136,7 +136,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         except BaseException as error:
             runtime.ended_by(error)
             self._release()
-            creator.close()  # As a hook has failed.
+            creator.close()  # A hook has failed.
             raise
 
     def _release(self) -> None:
@@ -158,7 +158,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
         exits = is_success(error)
-        if exits:  # Hooks see a clean end.
+        if exits:  # `sys.exit(0)` is a clean end, also for hooks.
             kind = error = trace = None
         if error is not None and not isinstance(error, (tf1.errors.OutOfRangeError, StopIteration)):
             self._runtime.ended_by(error)

@@ -13,16 +13,16 @@ from compat.runtime.graphs.packing import distinct_rows, packed, unpacked
 class SyncReplicas:
     """Averages gradients before each update, as `tf.compat.v1.train.SyncReplicasOptimizer` does.
 
-    Its methods have the same names and meaning, for `Supervisor(sync_optimizer=...)`. It differs in
-    what an update costs: the gradients of all variables of a server are one message and one
-    accumulator, the step that a replica is at is stored where the global step is, and a call of a
-    session makes several updates, of a replica and of the chief's queue runner.
+    Its methods have the same names and meaning, for `Supervisor(sync_optimizer=...)`. Its updates
+    take less time: the gradients of all variables of a server are one message and one accumulator,
+    the step of each replica is stored beside the global step, and one call of a session makes
+    several updates, in a replica and in the chief's queue runner.
 
     Args:
       optimizer: makes the updates.
       replicas_to_aggregate: gradients in an update.
-      total_num_replicas: of which one may make several of them, or none.
-      index: of this replica.
+      total_num_replicas: number of replicas; one may make several gradients of an update, or none.
+      index: number of this replica.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class SyncReplicas:
         self._aggregated, self._total = replicas_to_aggregate, total_num_replicas
 
     def apply_gradients(self, pairs: Any, global_step: Any, name: Any = None) -> Any:
-        """Returns what gives the gradients of a replica, and waits for the update made of them."""
+        """Returns an operation that adds a replica's gradients, and waits for their update."""
         del name
         gradients, variables = [list(part) for part in zip(*pairs)]
         self._global_step = global_step
@@ -42,7 +42,7 @@ class SyncReplicas:
                 trainable=False,
                 collections=[tf1.GraphKeys.LOCAL_VARIABLES],
                 use_resource=True,
-                name=f"replicas/step_{self._index}",  # All of them are on one server.
+                name=f"replicas/step_{self._index}",  # The steps of all replicas are on one server.
             )
             self._tokens = tf1.FIFOQueue(-1, step.dtype, shapes=(), shared_name="sync_token_q")
             local_step = step.read_value()
@@ -61,15 +61,15 @@ class SyncReplicas:
             waited = step.assign(token, read_value=False)
         on_one_server = all(v.device == global_step.device for v in variables)
         if self._aggregated == self._total and on_one_server:
-            # Each replica makes each update, and what reads a variable waits, on its server, for
-            # the token before: so several in a call are those of as many calls.
+            # Each replica takes part in each update, and reads of a variable wait, on its server,
+            # for the previous token. So several updates in a call equal as many calls.
             tf1.add_to_collection(IN_STEP, token.op.name)
         return waited
 
     def _accumulated(
         self, gradients: Sequence[Any], variables: Sequence[Any], step: Any
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Returns what gives the gradients, their means, and what initializes accumulators."""
+        """Returns the operations that add gradients, their means, and the initializers."""
         given, initial = [], []
         averaged = list(gradients)
         places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
@@ -113,7 +113,7 @@ class SyncReplicas:
         return given, averaged, initial
 
     def get_init_tokens_op(self, num_tokens: int) -> Any:
-        """Returns what lets replicas continue, each with a token."""
+        """Returns the operation that puts tokens, each of which lets a replica continue."""
         if num_tokens < self._aggregated - self._total:
             raise ValueError(f"{num_tokens} tokens are too few for {self._aggregated} gradients")
         with tf1.device(self._global_step.device):
@@ -122,7 +122,7 @@ class SyncReplicas:
             )
 
     def get_chief_queue_runner(self) -> Any:
-        """Returns what makes the updates; its operations are added to the graph now."""
+        """Returns the queue runner that makes the updates, and adds its operations to the graph."""
         graph = self._updated.graph
         updates = Chain(graph, [], [self._updated])
         made = self._updated
