@@ -13,7 +13,7 @@ from benchmarks.trainings import tasks
 from compat import Server, Supervisor, tf, tf1
 from compat.cluster import ports
 from experiments import Experiment
-from experiments.training.devices import session_config
+from experiments.launching.devices import session_config
 
 _WARM_UP, _LEAST = 3, 3  # Steps before the clock starts, and of a worker in a round.
 

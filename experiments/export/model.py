@@ -16,8 +16,9 @@ from compat.checkpoint import files
 from compat.runtime.graphs.nodes import dependencies
 from experiments.evaluation import best_checkpoint
 from experiments.export.loading import load_experiment
+from experiments.launching import devices
 from experiments.settings.files import read_settings
-from experiments.training import devices, inputs, step
+from experiments.training import inputs, step
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ from typing import Any, Callable, Iterator, Mapping
 
 import compat
 from compat import UserError, tf
-from experiments.training import devices, inputs, summary
+from experiments.launching import devices
+from experiments.training import inputs
 from experiments.training.program import build, schedule_of
+from experiments.training.recording.model_table import as_text, model_table
 from experiments.training.recording.report import named
 
 _SHOWN = ("data", "model", "training")  # Groups of settings.
@@ -59,7 +61,7 @@ def dry_run(experiment: Any, given: Any) -> None:
     print(f"batch: {', '.join(_described(inputs.batch_specs(data), settings.batch_size))}")
     schedule = schedule_of(settings, runtime, data, None)
     program = build(experiment, runtime, data, None, schedule)
-    print(summary.as_text(summary.model_table(runtime.variables(), _placement(given))))
+    print(as_text(model_table(runtime.variables(), _placement(given))))
     with tempfile.TemporaryDirectory() as folder, _session(folder, settings) as session:
         calls = []
         if not data.streams:

@@ -20,8 +20,8 @@ from compat.tracking import FINISHED, KILLED, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import write_pictures
 from experiments.evaluation.selection import Evaluation, Selection
+from experiments.launching import devices
 from experiments.launching.signals import Stop
-from experiments.training import devices
 from experiments.training.inputs import data_of
 from experiments.training.loop import selection
 from experiments.training.program import Program, build

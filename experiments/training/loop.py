@@ -17,11 +17,13 @@ from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping
 from experiments.evaluation.evaluate import Values, evaluate_best, write_at_end, write_pictures
 from experiments.evaluation.selection import Selection
+from experiments.launching import devices
 from experiments.launching.signals import Stop
-from experiments.training import agreement, devices, inputs, summary
+from experiments.training import agreement, inputs
 from experiments.training.inputs import Data
 from experiments.training.program import Program, build, first_values, schedule_of
 from experiments.training.recording import completion, seen
+from experiments.training.recording.model_table import as_markdown, model_table
 from experiments.training.recording.profile import Profile
 from experiments.training.recording.recording import Recording, system_metrics
 from experiments.training.recording.report import (
@@ -168,8 +170,8 @@ class _Training:
         graph_def = program.train.graph_def()
         recording.start(schedule.last_step, graph_def, reporter.request, goes_on)
         if first == 0:
-            table = summary.model_table(program.runtime.variables())
-            recording.writer.texts(first, {"model": summary.as_markdown(table)})
+            table = as_markdown(model_table(program.runtime.variables()))
+            recording.writer.texts(first, {"model": table})
         if self.server is not None:
             # Now: a worker that found no record of the run when it ends would leave no count in it.
             agreement.publish(self.server, mine)

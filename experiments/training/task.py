@@ -14,8 +14,8 @@ from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import Stopped
 from compat.processes.exit_codes import exit_at_once
 from compat.runtime.interface import Runtime
+from experiments.launching import devices
 from experiments.launching.signals import Stop
-from experiments.training import devices
 from experiments.training.inputs import data_of
 from experiments.training.loop import train
 from experiments.training.recording import completion

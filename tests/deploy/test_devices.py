@@ -9,7 +9,7 @@ import pytest
 
 from compat.cluster.roles import Role
 from compat.cluster.spec import Task
-from experiments.training.devices import hide_gpus
+from experiments.launching.devices import hide_gpus
 
 pytestmark = pytest.mark.once
 PROGRAM = Path(__file__).parent / "programs" / "devices.py"

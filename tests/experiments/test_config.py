@@ -18,13 +18,12 @@ from compat.cluster.environment import check_agreement
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 from experiments import Experiment
-from experiments.launching import missing_task
+from experiments.launching import devices, missing_task
 from experiments.mnist import MNIST
 from experiments.settings.files import changes, write_settings
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import check_evaluation, is_on_default_ports, place_from_flags
 from experiments.settings.setting import PROCESS_FLAGS
-from experiments.training import devices
 
 Settings = MNIST.Settings
 

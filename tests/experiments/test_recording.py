@@ -36,6 +36,7 @@ HISTOGRAMS = [f"weights/{name}" for name in WEIGHTS]
 CHARTS = "custom_scalars__config__"
 SETTINGS = [
     CHARTS,
+    "model",
     "params",
     "result",
     "_hparams_/session_start_info",

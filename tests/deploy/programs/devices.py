@@ -13,8 +13,8 @@ from compat import Server, UserError, select_runtime, tf
 from compat.cluster import ports
 from compat.cluster.roles import Role
 from compat.cluster.spec import Task
+from experiments.launching import devices
 from experiments.settings import Settings
-from experiments.training import devices
 
 
 def threads(name: str) -> int:
