@@ -1,4 +1,4 @@
-"""Compares what a checkpoint has with the variables of a model."""
+"""Compares the variables of a checkpoint with those of a model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Comparison(NamedTuple):
     """Where a checkpoint and a model differ; partitioned variables are named as a whole.
 
     Attributes:
-      same: the names of the variables that the checkpoint has, with their shape and dtype.
-      different: sentences on the others, such as "w is missing".
-      unknown: sentences on what the checkpoint has besides, such as optimizer slots.
+      same: the names of the variables that the checkpoint has with the same shape and dtype.
+      different: messages about the other variables, such as "w is missing".
+      unknown: messages about further entries of the checkpoint, such as optimizer slots.
     """
 
     same: list[str]
@@ -23,13 +23,13 @@ class Comparison(NamedTuple):
 
 
 def stored(reader: Any) -> dict[str, str]:
-    """Returns dtype and shape, as text, of each entry that TensorFlow's reader has."""
+    """Returns dtype and shape, as text, of each entry of TensorFlow's checkpoint reader."""
     shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     return {name: _kind(types[name].base_dtype.name, shapes[name]) for name in shapes}
 
 
 def stored_values(values: Mapping[str, Any]) -> dict[str, str]:
-    """Returns the same of arrays."""
+    """Returns dtype and shape, as text, of each array."""
     return {name: _kind(dtype_name(value), value.shape) for name, value in values.items()}
 
 
@@ -39,9 +39,9 @@ def compare(
     """Compares the entries of a checkpoint with variables.
 
     Args:
-      entries: what `stored` or `stored_values` returns.
-      variables: by name.
-      slices: the `SaveSliceInfo` of each that is a part of a partitioned variable.
+      entries: the result of `stored` or `stored_values`.
+      variables: variables by name.
+      slices: the `SaveSliceInfo` of each part of a partitioned variable, by name.
     """
     same: list[str] = []
     different: dict[str, None] = {}  # A variable has several parts.
@@ -72,7 +72,7 @@ def unfit(prefix: str, problems: Sequence[str]) -> UserError:
 
 
 def first(problems: Sequence[str]) -> str:
-    """Returns the first sentences as one, with the number of the others."""
+    """Joins the first three messages, and adds the number of the others."""
     return "; ".join(problems[:3]) + (f" and {len(problems) - 3} more" if problems[3:] else "")
 
 

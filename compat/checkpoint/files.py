@@ -21,21 +21,21 @@ from compat.checkpoint.folder_lock import UNFINISHED, token
 from compat.checkpoint.literal_names import pattern, readable
 from compat.errors import UserError
 
-_number = itertools.count()  # Of what this process has begun to write.
+_number = itertools.count()  # Numbers the checkpoints that this process begins to write.
 _OTHER_CHECKPOINT = "remove its files to do without it, or choose another log folder"
 
 
 class NotFiniteError(ValueError):
-    """A trainable variable to be saved is NaN or infinite; the checkpoints that exist are kept.
+    """A trainable variable has NaN or infinity, so it is not saved; earlier checkpoints are kept.
 
-    One whose initial value is infinite, such as that of a best loss, may be.
+    Does not apply to variables whose initial value is infinite, such as that of a best loss.
     """
 
     TEXT = "variable {} has a value that is not finite; not saved"
 
 
 class NotWrittenError(UserError):
-    """A checkpoint or a graph cannot be written, as on a full disk; checkpoints are kept."""
+    """A checkpoint or graph cannot be written, as on a full disk; earlier checkpoints are kept."""
 
     exit_code = 1
 
@@ -48,10 +48,7 @@ class NotWrittenError(UserError):
 
 @contextlib.contextmanager
 def writing_graph(folder: str) -> Iterator[None]:
-    """Raises what keeps TensorFlow from writing `graph.pbtxt` as a `NotWrittenError`.
-
-    The part that has been written is removed.
-    """
+    """Converts an error of writing `graph.pbtxt` to a `NotWrittenError`, and removes the part."""
     path = os.path.join(folder, "graph.pbtxt")
     try:
         yield
@@ -65,9 +62,10 @@ def writing_graph(folder: str) -> Iterator[None]:
 
 
 def write(prefix: str, values: Mapping[Any, np.ndarray]) -> None:
-    """Writes a checkpoint of two files; the index, written last, makes it whole.
+    """Writes a checkpoint of two files; the index, which is written last, makes it complete.
 
-    A key is the name of a value, or that of a whole with the `shape_and_slice` of the value.
+    A key is the name of a value, or the name of a partitioned variable and the `shape_and_slice`
+    of the value in it.
     """
     slices = {(key, "") if isinstance(key, str) else key: array for key, array in values.items()}
     keys = sorted(slices)
@@ -86,10 +84,10 @@ def write(prefix: str, values: Mapping[Any, np.ndarray]) -> None:
 
 @contextlib.contextmanager
 def unfinished(prefix: str) -> Iterator[str]:
-    """Yields another prefix, under which a checkpoint is written until it is whole; see `finish`.
+    """Yields a temporary prefix for a checkpoint that is being written; see `finish`.
 
-    It is in a folder of its own beside the checkpoint, which is removed in the end. That of a
-    process that was killed is removed by the next one that holds the log folder's lock.
+    The prefix is in a temporary folder beside the checkpoint, which is removed at the end. After a
+    kill, the next process that holds the log folder's lock removes it.
     """
     folder, name = os.path.split(prefix)
     own = os.path.join(folder, f"{UNFINISHED}{token()}-{next(_number)}")
@@ -102,7 +100,7 @@ def unfinished(prefix: str) -> Iterator[str]:
 
 
 def finish(begun: str, prefix: str) -> None:
-    """Gives the files of a checkpoint their names; the index, which is read first, comes last."""
+    """Renames the files of a complete checkpoint; the index comes last, since readers need it."""
     folder, name = os.path.split(begun)
     found = [file for file in tf1.gfile.ListDirectory(folder) if file.startswith(f"{name}.")]
     for file in sorted(found, key=lambda file: (file == f"{name}.index", file)):
@@ -110,11 +108,11 @@ def finish(begun: str, prefix: str) -> None:
 
 
 def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> dict[str, Any]:
-    """Returns all values of a checkpoint by name, or raises `UserError`, which ends with `remedy`.
+    """Returns all values of a checkpoint by name, or raises a `UserError` that ends in `remedy`.
 
-    Those of TensorFlow before 0.12 are read, too: one file, or several whose prefix ends as in
-    "-?????-of-00002". What is larger than a piece is read in pieces, to see that it is whole, but
-    returned as `pieces.LargeValue` if `large` is false.
+    Also reads checkpoints of TensorFlow before 0.12: one file, or several, whose prefix is as in
+    "-?????-of-00002". If `large` is false, values larger than a piece are read in pieces, to verify
+    them, and returned as `pieces.LargeValue`.
     """
 
     def value(name: str) -> Any:
@@ -136,8 +134,8 @@ def read_newest(
 ) -> tuple[list[str], dict[str, Any]]:
     """Returns the prefixes up to the newest whole checkpoint, oldest first, and its values.
 
-    Logs each that is skipped, such as one truncated by a power cut; raises `UserError` if none can
-    be read.
+    Logs each checkpoint that it skips, such as one truncated by a power cut. Raises `UserError` if
+    none can be read.
     """
     *earlier, newest = prefixes
     if not earlier:
@@ -151,12 +149,12 @@ def read_newest(
 
 @contextlib.contextmanager
 def reading(prefix: str, remedy: str) -> Iterator[Any]:
-    """Gives TensorFlow's reader; raises `UserError`, which ends with `remedy`, where it fails."""
+    """Yields TensorFlow's reader; converts its errors to a `UserError` that ends in `remedy`."""
     try:
         with readable(prefix) as path:
             yield tf1.train.NewCheckpointReader(path)
     except (tf1.errors.OpError, LookupError, ValueError, RuntimeError) as error:
-        # Which one depends on the release; a LookupError is for a truncated data file.
+        # The class depends on the release; LookupError stands for a truncated data file.
         reason = str(error).splitlines()[0]
         raise UserError(f"checkpoint {prefix} cannot be read ({reason}); {remedy}") from error
 
@@ -168,12 +166,12 @@ def fitted(
     slices: Mapping[str, Any],
     others: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Returns the values of these variables from those that `read` returned of a checkpoint.
+    """Selects the values of variables from `values`, which `read` returned.
 
     `slices` has the `SaveSliceInfo` of parts of partitioned variables by name.
 
-    Raises `UserError` if names, shapes or dtypes differ; with `others` it may have more variables,
-    such as optimizer slots.
+    Raises `UserError` if names, shapes or dtypes differ. With `others` the checkpoint may have more
+    variables, such as optimizer slots.
     """
     found = compare(stored_values(values), variables, slices)
     problems = [*found.different, *([] if others else found.unknown)]
@@ -194,13 +192,13 @@ def _part(values: Mapping[str, Any], part: Any) -> Any:
 
 
 def exists(prefix: str) -> bool:
-    """Whether there is a checkpoint with this prefix, also one of TensorFlow before 0.12."""
+    """Whether a checkpoint with this prefix exists, including those of TensorFlow before 0.12."""
     with quietly():
         return bool(tf1.train.checkpoint_exists(pattern(prefix)))
 
 
 def in_folder(folder: str) -> list[str]:
-    """Returns the names of what is in a folder; none where it is no folder, or not there."""
+    """Returns the names in a folder; [] if it does not exist or is not a folder."""
     with contextlib.suppress(tf1.errors.OpError):
         if tf1.gfile.IsDirectory(folder):
             return [name.rstrip("/") for name in tf1.gfile.ListDirectory(folder)]
@@ -208,7 +206,7 @@ def in_folder(folder: str) -> list[str]:
 
 
 def are_of(name: str, there: list[str]) -> bool:
-    """Whether one of the files `there` is of the checkpoint with this name."""
+    """Whether one of the file names `there` belongs to the checkpoint `name`."""
     # Before 0.12 a prefix was the name of the file, or a pattern.
     old = re.search(r"-\?{5}-of-\d{5}$", name) is not None
     return bool(name) and any(

@@ -1,13 +1,13 @@
 """The lock of a log folder, which one chief holds at a time.
 
 Its file, `chief.lock`, names the holder: host, process id, start, and a token that is part of the
-name of whatever the holder has not finished writing. The kernel's lock (flock) ends with the
-process, so the next holder knows that the process which the file names is dead, and removes what
-that one has left unfinished, and nothing else. A launcher holds the lock for all lives of its
-chief, which inherits it: between two of them the folder is no other run's.
+names of all files that the holder has not finished. The kernel releases its lock (flock) when the
+process ends. So the next holder knows that the process in the file is dead, and removes only the
+unfinished files of that process. A launcher holds the lock across restarts of its chief, which
+inherits it, so that no other run can take the folder in between.
 
-Other processes write files to it as well, such as the sender of the record. What they begin is
-locked until it has its name, so the next holder finds and removes what they have left, too.
+Other processes, such as the sender of records, write files to the folder as well. They lock each
+file until it has its final name, so the next holder also finds and removes their abandoned files.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from typing import Any, BinaryIO, Iterator
 from compat.errors import UserError
 
 FILE = "chief.lock"
-UNFINISHED = ".unfinished-"  # How names of what is not finished begin; the token follows.
-# A process that was killed holds the lock until the kernel has taken it down.
+UNFINISHED = ".unfinished-"  # Prefix of the names of unfinished files; the token follows.
+# A process that was killed holds the lock until the kernel has removed the process.
 _PATIENCE_SECS = 2.0
-_INHERITED = "COMPAT_FOLDER_LOCK"  # The number of the descriptor that a launcher has locked.
+_INHERITED = "COMPAT_FOLDER_LOCK"  # The descriptor that the launcher has locked.
 _NO_LOCK = "cannot be locked ({}); make sure that no other process writes checkpoints to it"
 _TOKEN = re.compile("[0-9a-f]{16}")
 
 _mutex = threading.RLock()
-_held: dict[str, _Holding] = {}  # By real path; several supervisors of a process share one.
+_held: dict[str, _Holding] = {}  # By real path; the supervisors of a process share a lock.
 _own_token = ""
 
 
 def token() -> str:
-    """Returns what the names of all that this process has not finished writing contain."""
+    """Returns the token that is part of the names of this process's unfinished files."""
     global _own_token
     with _mutex:
         _own_token = _own_token or uuid.uuid4().hex[:16]
@@ -56,17 +56,17 @@ def begun(path: str) -> Iterator[BinaryIO]:
         with open(path, "xb") as file:
             with contextlib.suppress(OSError):  # The file system may have no locks.
                 fcntl.flock(file, fcntl.LOCK_EX)
-            if _is_at(file.fileno(), path):  # Else it was taken for one that was left.
+            if _is_at(file.fileno(), path):  # Else `remove_abandoned` has removed it.
                 yield file
                 return
 
 
 def remove_abandoned(folder: str) -> None:
-    """Removes the files in a folder that were begun by processes which have ended since."""
+    """Removes the unfinished files in a folder whose processes have ended."""
     for name in os.listdir(folder):
         if name.startswith(UNFINISHED):
             path = os.path.join(folder, name)
-            with contextlib.suppress(OSError):  # As of a folder, a link, or what is being written.
+            with contextlib.suppress(OSError):  # A folder, a link, or a file that is locked.
                 descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -78,9 +78,9 @@ def remove_abandoned(folder: str) -> None:
 class FolderLock:
     """Keeps other processes from writing to a log folder as its chief, until it is closed.
 
-    The folder is made, and removed by `close` if nothing is in it. Where the file system has no
-    locks, a line on standard error says so. A folder that cannot be written to is not locked: what
-    is written to it next reports that.
+    Creates the folder; `close` removes it if it is empty. If the file system has no locks, a line
+    on standard error reports that. A folder that cannot be written to is not locked, because the
+    next write to it reports the error.
 
     Raises:
       UserError: another process holds the lock.
@@ -98,7 +98,7 @@ class FolderLock:
             self._holding = found
 
     def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
-        """Returns the variables and descriptors by which a child shares it, while this holds it."""
+        """Returns the variables and descriptors by which a child process shares this lock."""
         assert self._holding is not None
         return self._holding.pass_to_child()
 
@@ -115,17 +115,17 @@ class FolderLock:
                 holding.release()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # Python may be ending.
+        with contextlib.suppress(Exception):  # Python may be exiting.
             self.close()
 
 
 class _Holding:
-    """The lock of this process on one folder; without a descriptor where there are no locks."""
+    """The lock of this process on one folder; without a descriptor if there are no locks."""
 
     def __init__(self, folder: str) -> None:
         self.users = 0
         self.descriptor: int | None = None
-        self._passed: int | None = None  # Another number for it: those of a fork are closed.
+        self._passed: int | None = None  # A duplicate for children; forks close the original.
         self._file = os.path.join(folder, FILE)
         if "://" in folder:
             print(f"log folder {folder} {_NO_LOCK.format('it is a URL')}", file=sys.stderr)
@@ -147,7 +147,7 @@ class _Holding:
             if os.path.exists(self._file):
                 print(f"log folder {folder} {_NO_LOCK.format(error.strerror)}", file=sys.stderr)
             return
-        # A full disk may have no room for the name of the holder; it is locked all the same.
+        # A full disk may have no room for the holder's name; the folder is locked nevertheless.
         with contextlib.suppress(OSError):
             found = _read(self.descriptor)
             earlier = found.get("token")
@@ -156,13 +156,13 @@ class _Holding:
             remove_abandoned(folder)
             now = time.strftime("%Y-%m-%d %H:%M:%S %z")
             holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
-            holder.update(found if self._is_inherited else {})  # To end all, end the launcher.
+            holder.update(found if self._is_inherited else {})  # The launcher is the holder.
             os.ftruncate(self.descriptor, 0)
             text = json.dumps({**holder, "token": token()}) + "\n"
             os.pwrite(self.descriptor, text.encode(), 0)
 
     def is_in_place(self) -> bool:
-        """Whether the locked file is still that of the folder, which may have been replaced."""
+        """Whether the locked file is still in the folder, which may have been replaced."""
         return self.descriptor is None or _is_at(self.descriptor, self._file)
 
     def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
@@ -173,7 +173,7 @@ class _Holding:
         return {_INHERITED: str(self._passed)}, (self._passed,)
 
     def release(self) -> None:
-        """Removes the file, unless it has yet to tell whose unfinished files there are."""
+        """Removes the file, unless the next holder needs its token to remove unfinished files."""
         if self.descriptor is None:
             return
         with contextlib.suppress(OSError):
@@ -191,7 +191,7 @@ class _Holding:
 
 
 def _missing(folder: str) -> list[str]:
-    """Returns the folder and those above it that are not there, the innermost first."""
+    """Returns the missing ones of the folder and its parents, the innermost first."""
     found = []
     while not os.path.lexists(folder):
         found.append(folder)
@@ -200,7 +200,7 @@ def _missing(folder: str) -> list[str]:
 
 
 def _locked(folder: str, path: str) -> int:
-    """Returns a descriptor of the file, locked; makes the file again if it was removed."""
+    """Returns a descriptor of the locked file; creates the file again if it was removed."""
     deadline = time.monotonic() + _PATIENCE_SECS
     while True:
         os.makedirs(folder, exist_ok=True)
@@ -225,7 +225,7 @@ def _locked(folder: str, path: str) -> int:
 
 
 def _is_inherited(path: str) -> bool:
-    """Whether this process has got the lock from the launcher that has started it."""
+    """Whether this process has inherited the lock from its launcher."""
     number = os.environ.get(_INHERITED, "")
     return number.isdecimal() and _is_at(int(number), path)
 
@@ -247,7 +247,7 @@ def _busy(folder: str, holder: dict[str, Any]) -> str:
 
 
 def _read(descriptor: int) -> dict[str, Any]:
-    """Returns what the file says of its holder; nothing where that is not valid."""
+    """Returns the holder that the file names; {} if its contents are not valid."""
     kinds = {"host": str, "pid": int, "since": str, "token": str}
     try:
         found = json.loads(os.pread(descriptor, 4096, 0).decode())
@@ -258,7 +258,7 @@ def _read(descriptor: int) -> dict[str, Any]:
 
 
 def _remove_unfinished(folder: str, dead: str) -> None:
-    """Removes what the dead process with this token was writing."""
+    """Removes the unfinished files of the dead process with this token."""
     for name in os.listdir(folder):
         if name.startswith(f"{UNFINISHED}{dead}-"):
             path = os.path.join(folder, name)
@@ -268,9 +268,9 @@ def _remove_unfinished(folder: str, dead: str) -> None:
 
 
 def _leave_to_parent() -> None:
-    """Drops the locks of a forked child, which would keep them when its parent is dead."""
+    """Drops the locks in a forked child, which would keep them after its parent's death."""
     global _mutex, _own_token
-    _mutex, _own_token = threading.RLock(), ""  # Another thread of the parent may have had it.
+    _mutex, _own_token = threading.RLock(), ""  # Another thread of the parent may hold the mutex.
     for holding in _held.values():
         if holding.descriptor is not None:
             os.close(holding.descriptor)

@@ -16,15 +16,16 @@ _UNFIT = (tf1.errors.InvalidArgumentError, tf1.errors.NotFoundError)
 
 @contextlib.contextmanager
 def reported(saver: Any, prefix: Any) -> Iterator[None]:
-    """Makes what the body raises a `UserError` as well, if the checkpoint lacks variables.
+    """Converts errors of the body to a `UserError` if the checkpoint is of another model.
 
-    Or has them in other shapes or dtypes. The `saver` may be one of ours, which the body uses.
+    It is, if it lacks variables of the `saver`, or has them with other shapes or dtypes. The
+    converted error is also an instance of its original class.
     """
     try:
         yield
     except _UNFIT as error:
         problems: list[str] = []
-        # If it cannot be read, TensorFlow has said why.
+        # If the checkpoint cannot be read, TensorFlow's error has the reason.
         with contextlib.suppress(UserError), reading(str(prefix), "") as reader:
             problems += compare(stored(reader), *_variables(saver)).different
         if not problems:
@@ -34,7 +35,7 @@ def reported(saver: Any, prefix: Any) -> Iterator[None]:
 
 
 def _variables(saver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the variables of a saver, and which of them are parts, by name."""
+    """Returns the variables of a saver, and the `SaveSliceInfo` of parts, by name."""
     listed = private.listed_by(saver)
     if not isinstance(listed, dict):
         listed = {getattr(variable, "name", "").partition(":")[0]: variable for variable in listed}
@@ -44,7 +45,7 @@ def _variables(saver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def install() -> None:
-    """Makes TensorFlow's own saver report so, in this process."""
+    """Makes TensorFlow's own saver report such checkpoints in one line, in this process."""
     restore = tf1.train.Saver.restore
 
     @functools.wraps(restore)

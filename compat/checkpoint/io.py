@@ -1,4 +1,4 @@
-"""The checkpoints of a folder: who writes them, which there are, and the one to resume from."""
+"""The checkpoints of a folder: locks the folder, lists them, and finds the one to resume from."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from compat.checkpoint import files
 from compat.checkpoint.folder_lock import FolderLock
 from compat.errors import UserError
 
-BASENAME = "model.ckpt"  # Of checkpoints without their step, where a program gives no other.
+BASENAME = "model.ckpt"  # The default prefix of checkpoints, without the step.
 
 
 class CheckpointIO:
-    """The way of both runtimes to the checkpoints in a folder.
+    """The checkpoints in a folder, for both runtimes.
 
-    The chief writes checkpoints, and no other task does: by its saver, at the times of its
-    supervisor or of a hook. It holds the folder from before the first session until its last one is
-    closed, and its holder is named in `chief.lock`. The next holder removes the unfinished files of
-    a process that was killed: a checkpoint is written beside the others, and gets its name when it
-    is whole (`files.unfinished`, `files.finish`).
+    Only the chief writes checkpoints: its saver does, at the intervals of its supervisor or of a
+    hook. The chief holds the lock of the folder from before its first session until its last one is
+    closed; `chief.lock` names the holder. Checkpoints are written to a temporary folder, and
+    renamed when they are complete (`files.unfinished`, `files.finish`). The next holder removes the
+    temporary files of a process that was killed.
 
-    Evaluators, exports and other tasks list and read checkpoints, and hold nothing.
+    Evaluators, exports and other tasks list and read checkpoints without the lock.
 
     Args:
-      folder: None where there are no checkpoints to resume from.
-      saver: a saver of ours or TensorFlow's, which reads what a run resumes from.
-      basename: of the checkpoints that the run writes, without the step.
+      folder: the folder; None if there are no checkpoints to resume from.
+      saver: a saver of `compat` or of TensorFlow, which reads the checkpoint to resume from.
+      basename: the prefix, without the step, of the checkpoints that the run writes.
 
     Attributes:
-      folder: as given.
-      prefixes: of the checkpoints that `recover` found last, oldest first.
-      newest: the last of them that is whole; None if there is none.
+      folder: the folder.
+      prefixes: the prefixes of the checkpoints that `recover` found last, oldest first.
+      newest: the prefix of the newest complete one of these; None if there is none.
     """
 
     def __init__(self, folder: Any, saver: Any = None, basename: str = BASENAME) -> None:
@@ -51,37 +51,37 @@ class CheckpointIO:
         """Keeps other processes from writing checkpoints to the folder, if there is one.
 
         Raises:
-          UserError: another process holds it.
+          UserError: another process holds the lock of the folder.
         """
         if self._lock is None and self.folder:
             self._lock = FolderLock(self.folder)
         return self
 
     def close(self) -> None:
-        """Lets others hold the folder."""
+        """Releases the lock of the folder."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def history(self) -> list[str]:
-        """Returns the prefixes of the checkpoints, oldest first; the last one is resumed from.
+        """Returns the prefixes of the checkpoints, oldest first; a run resumes from the last one.
 
-        That is the one which TensorFlow reads, named by the first line of the file `checkpoint`.
+        The last one is the one that TensorFlow reads, from the first line of the file `checkpoint`.
         """
         if self.folder is None:
             return []
         newest, listed = _named(self.folder)
-        if newest in listed:  # A run that goes back to it ignores the later ones, which stay.
+        if newest in listed:  # A run that returns to it ignores the later ones, which are kept.
             after = listed.index(newest) + 1
             listed = [*listed[after:], *listed[: after - 1]]
         there, names = files.in_folder(self.folder), [*listed, newest]
         return [os.path.join(self.folder, n) for n in names if files.are_of(n, there)]
 
     def resumable(self) -> list[str]:
-        """Returns what `history` does, for a run that resumes from the last one, or begins.
+        """Returns `history()`, for a run that resumes from the last checkpoint, or begins.
 
         Raises:
-          UserError: there is none to resume from, but the folder is that of an earlier run.
+          UserError: the folder is that of an earlier run, but has no checkpoint to resume from.
         """
         found = self.history()
         if self.folder and not found:
@@ -89,7 +89,7 @@ class CheckpointIO:
         return found
 
     def hold_to_resume(self) -> CheckpointIO:
-        """Holds a folder for hooks of TensorFlow's; as `hold`, then as `resumable`."""
+        """Holds the folder for TensorFlow's hooks, by `hold`, and checks it, by `resumable`."""
         self.hold()
         try:
             self.resumable()
@@ -101,15 +101,15 @@ class CheckpointIO:
     def recover(self) -> Any:
         """Returns the values of the newest whole checkpoint, by name, for the saver's variables.
 
-        None if there is none, or if TensorFlow's saver reads it.
+        Returns None if there is no checkpoint, or if TensorFlow's saver reads it.
 
         Raises:
-          UserError: it cannot be read, or the folder has checkpoints that nothing names.
+          UserError: it cannot be read, or the file `checkpoint` does not name the checkpoints.
         """
         self.prefixes, self._kept = self.resumable(), None
         self.newest = self.prefixes[-1] if self.prefixes else None
         values = None
-        recover = getattr(self._saver, "recover", None)  # Of a saver of ours.
+        recover = getattr(self._saver, "recover", None)  # TensorFlow's saver has none.
         if self.prefixes and recover is not None:
             values = recover(self.prefixes)
             self.newest = self._saver.last_checkpoints[-1]
@@ -118,16 +118,16 @@ class CheckpointIO:
         return values
 
     def check(self) -> None:
-        """Reads the newest, and keeps its values for the first `take`."""
+        """Reads the newest checkpoint, and keeps its values for the first `take`."""
         self._kept = self.recover()
 
     def take(self) -> Any:
-        """Returns what `recover` returns; a checkpoint is read anew for each session."""
+        """Returns the result of `recover`, which reads the checkpoint again for each session."""
         kept, self._kept = self._kept, None
         return self.recover() if kept is None or self.prefixes != self.resumable() else kept
 
     def wait(self, max_secs: float, every: float) -> None:
-        """Blocks until there is a checkpoint; raises `UserError` if there was none in time."""
+        """Blocks until the folder has a checkpoint; raises `UserError` after `max_secs`."""
         deadline = time.monotonic() + max_secs
         while self.folder and not self.history():
             if time.monotonic() >= deadline:
@@ -138,7 +138,7 @@ class CheckpointIO:
             time.sleep(every)
 
     def _check_unnamed(self, folder: str) -> None:
-        """Raises `UserError` if `history` finds nothing in a folder that an earlier run left."""
+        """Raises `UserError` if the folder is that of an earlier run, but `history` is empty."""
         newest, _ = _named(folder)
         own = re.compile(re.escape(self._basename) + r"-(\d+)\.index")
         found = [match for match in map(own.fullmatch, files.in_folder(folder)) if match]
@@ -159,9 +159,9 @@ class CheckpointIO:
 
 
 def _named(folder: str) -> tuple[str, list[str]]:
-    """Returns the names in the file `checkpoint`: that to resume from, "" if none, and all."""
+    """Returns the names in the file `checkpoint`: the one to resume from ("" if none), and all."""
     file = os.path.join(folder, "checkpoint")
-    # A ValueError: it is not text, or a name in it cannot be a file name.
+    # A ValueError: the file is not text, or a name in it cannot be a file name.
     with contextlib.suppress(ValueError), quietly():
         state = tf1.train.get_checkpoint_state(folder)
         if state is not None:

@@ -23,8 +23,8 @@ def check_allowed(
     remedy: str = "add --allow_network",
     say: Callable[[str], object] | None = None,
 ) -> None:
-    """Refuses a host that is not loopback by a `UserError`; where `allowed`, logs what it means."""
-    # Where it is allowed, names may get their addresses only while the tasks start.
+    """Raises a `UserError` for a host that is not loopback; if `allowed`, logs the risk instead."""
+    # If hosts are allowed, do not resolve names, which may get their addresses later.
     is_here = is_written_loopback if allowed else is_loopback
     beyond = next((host for host in hosts if not is_here(host)), None)
     if beyond is None:
@@ -65,7 +65,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_written_loopback(host: str) -> bool:
-    """Whether a host is this machine's loopback by its spelling; nothing is looked up."""
+    """Whether a host is written as this machine's loopback; does not resolve names."""
     try:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where a task listens: "host:port", with a host name, an IPv4 or an [IPv6] address."""
+"""Parses addresses of tasks: "host:port", with a host name, an IPv4 or an [IPv6] address."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import reprlib
 
 from compat.errors import UserError, UserTypeError
 
-# Underscores are no part of a host name by RFC 1123, but the names of compose services have them.
+# RFC 1123 allows no underscores in host names, but names of compose services have them.
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
-# With the interface of a link-local address, for which Python takes any text.
+# May end in the interface of a link-local address, for which Python accepts any text.
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?")
 _WRITE = "write host:port, as in localhost:2222"
 
@@ -18,7 +18,7 @@ _WRITE = "write host:port, as in localhost:2222"
 def split_address(address: str, any_port: bool = False) -> tuple[str, int]:
     """Returns host and port of `address`: ("::1", 2222) of "[::1]:2222".
 
-    With `any_port` the port may be 0, by which a server lets the system choose one.
+    With `any_port` the port may be 0, for which the system chooses a port.
     """
     if not isinstance(address, str):
         raise UserTypeError(f"address {reprlib.repr(address)} is not text; {_WRITE}")

@@ -1,4 +1,4 @@
-"""Reads the cluster and the task from flags or TF_CONFIG, and checks that what is given agrees."""
+"""Reads the cluster and the task from flags or TF_CONFIG, and checks that the sources agree."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TF_CONFIG_EXAMPLE = (
 _JSON_NAMES = {dict: "an object", int: "a whole number", str: "text"}
 _TASK_TYPES = ("chief", "evaluator", "master", "ps", "worker")
 _LEAVE_OUT = "leave out the flags, or unset TF_CONFIG"
-# What deploy/slurm.sbatch exports. Only then do Slurm's numbers mean tasks of our cluster: in any
-# other job they may count whatever the user has started.
+# Variables that deploy/slurm.sbatch exports. Only with them do Slurm's numbers stand for tasks of
+# the cluster; in other jobs they may count other processes.
 _SLURM_ORDER = "SLURM_TASKS_ARE"
 _PS_THEN_WORKERS = "ps,worker"
 
@@ -53,8 +53,8 @@ def parse_cluster_spec(text: str) -> ClusterSpec:
 def cluster_from_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     """Returns the cluster and this process's task of the environment variable TF_CONFIG.
 
-    A job "master" is a "chief". An "evaluator" is taken out of the cluster, where a coordinator
-    would wait for it for ever; it may still be the task.
+    A job "master" becomes "chief". An "evaluator" is removed from the cluster, because a
+    coordinator would wait for it for ever; it may still be the task.
     """
     try:
         return _parse_tf_config(text)
@@ -70,7 +70,7 @@ def tf_config(hosts: Mapping[str, Sequence[str]], task: Task) -> str:
 def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     try:
         config = json.loads(text)
-    except (ValueError, RecursionError) as error:  # The latter of what lies too deep in itself.
+    except (ValueError, RecursionError) as error:  # The latter for objects nested too deeply.
         raise UserError(f"{reprlib.repr(text)} is no JSON ({error})") from None
     jobs = _member(config, "cluster", dict)
     place = _member(config, "task", dict)
@@ -92,7 +92,7 @@ def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
 
 
 def _member(mapping: Any, key: str, kind: type) -> Any:
-    """Returns the value of `key`, of just the type `kind`: JSON's true is an int to isinstance."""
+    """Returns the value of `key`, of exactly the type `kind`, since `True` is also an `int`."""
     if not isinstance(mapping, Mapping):
         raise UserError(f"{reprlib.repr(mapping)} is no object with a key {key!r}")
     if key not in mapping:
@@ -118,7 +118,7 @@ def _check_tf_config(cluster: ClusterSpec, task: Task, text: str) -> None:
             f"{own.job} {own.index}; {_LEAVE_OUT}"
         )
     if task.job == "evaluator":
-        return  # It is in no cluster.
+        return  # An evaluator is in no cluster.
     for job in sorted({*cluster.jobs, *managed.jobs}):
         flag, variable = (_hosts(side, job) for side in (cluster, managed))
         what = f"--{job}_hosts={flag} contradicts TF_CONFIG, which has {variable or 'none'}"
@@ -157,6 +157,6 @@ def _check_slurm(cluster: ClusterSpec, task: Task, environment: Mapping[str, str
 
 def _number(environment: Mapping[str, str], name: str) -> int:
     value = environment.get(name, "")
-    if not re.fullmatch("[0-9]{1,9}", value):  # Not `isdigit`, which takes "²" as well.
+    if not re.fullmatch("[0-9]{1,9}", value):  # `isdigit` also accepts "²".
         raise UserError(f"{name}={value!r} is no number; start the tasks with srun")
     return int(value)

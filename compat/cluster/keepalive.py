@@ -1,7 +1,7 @@
 """Breaks TCP connections to unresponsive hosts, so that TensorFlow reports an error.
 
-TensorFlow gives gRPC no option for it. So the sockets under its connections are set, as gRPC itself
-would; on Linux, where they can be found.
+TensorFlow does not let a program configure gRPC's keepalive. So this sets the same options on the
+sockets of gRPC's connections, on Linux, where `/proc` lists them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import time
 from typing import Container
 
 _DESCRIPTORS = "/proc/self/fd"
-_EVERY_SECS = 0.2  # Between two looks for new connections, half a millisecond each.
-_PROBES = 4  # Signs of life that are asked for within the timeout.
+_EVERY_SECS = 0.2  # Seconds between two scans for new connections; a scan takes 0.5 ms.
+_PROBES = 4  # Keepalive probes within the timeout.
 
 
 def begin(ports: Container[int], timeout: float) -> None:
-    """Breaks connections to these ports of other hosts, silent for `timeout` s, where it can."""
+    """Breaks connections to ports of other hosts that are silent for `timeout` s, on Linux."""
 
     def watch() -> None:
         while True:
             for name in os.listdir(_DESCRIPTORS):
-                with contextlib.suppress(OSError):  # Closed meanwhile, or without a peer.
+                with contextlib.suppress(OSError):  # The socket was closed, or has no peer.
                     if os.readlink(os.path.join(_DESCRIPTORS, name)).startswith("socket:"):
                         _limit_if_to(ports, int(name), timeout)
             time.sleep(_EVERY_SECS)
@@ -44,4 +44,4 @@ def _limit_if_to(ports: Container[int], descriptor: int, timeout: float) -> None
             found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
             found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))
     finally:
-        found.detach()  # It is another's, who closes it.
+        found.detach()  # gRPC owns the socket, and closes it.

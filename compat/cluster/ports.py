@@ -1,8 +1,8 @@
 """Reserves ports of this machine for servers that start later.
 
-A launcher reserves a port per task, and hands the bound socket to the task's process, which lets go
-of it right before its server starts: TensorFlow's servers cannot take over a bound socket. On Linux
-a server can also share the port, so a launcher that starts a task again keeps it meanwhile.
+A launcher reserves a port per task, and passes the bound socket to the task's process, which
+releases it right before its server starts, because TensorFlow's servers cannot take over a bound
+socket. On Linux a server can also share the port, so the launcher keeps it across restarts.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from compat.cluster.address import split_address
 from compat.errors import UserError, reason_of
 
 _VARIABLE = "COMPAT_RESERVED_PORTS"  # "20001:5,20002:6", port and descriptor
-_LOOK_SECS = 0.1  # Between two looks whether the server is to start.
+_LOOK_SECS = 0.1  # Seconds between two checks whether the server is about to start.
 
 
 class Reservation(ContextManager["Reservation"]):
     """A free port of this machine, and its `address` on loopback, kept until `release`."""
 
     def __init__(self) -> None:
-        # On all addresses, as TensorFlow's servers listen. The socket does not listen, so nobody
-        # can connect to it, nor, without SO_REUSEADDR, bind the port.
+        # On all addresses, as TensorFlow's servers listen. The socket does not listen, so no
+        # process can connect to it or, without SO_REUSEADDR, bind the port.
         self._socket = socket.socket()
         self._socket.bind(("", 0))
         self.port: int = self._socket.getsockname()[1]
@@ -36,15 +36,16 @@ class Reservation(ContextManager["Reservation"]):
     def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
         """Returns the environment entry and the `pass_fds` that make a child inherit the port.
 
-        It is free only when both have let go: release this one once the child has started.
+        The port is free when both processes have released it, so call `release` after the start.
         """
         descriptor = self._socket.fileno()
         return {_VARIABLE: f"{self.port}:{descriptor}"}, (descriptor,)
 
     def share(self) -> bool:
-        """Lets a server that names the port and sets SO_REUSEADDR, as TensorFlow's do, have it.
+        """Lets a server bind the port if it sets SO_REUSEADDR, as TensorFlow's servers do.
 
-        To all others it stays reserved. Returns whether this is possible, as on Linux alone.
+        For other processes the port stays reserved. Returns whether sharing is possible, which it
+        is only on Linux.
         """
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with socket.socket() as server:
@@ -58,7 +59,7 @@ class Reservation(ContextManager["Reservation"]):
         return True
 
     def release(self) -> None:
-        """Lets go of the port; further calls do nothing."""
+        """Releases the port; further calls do nothing."""
         self._socket.close()
 
     def __exit__(self, *exception: Any) -> None:
@@ -75,7 +76,7 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
 
     def greet() -> None:
         while not over.is_set():
-            with contextlib.suppress(OSError):  # Nobody came, or who did has gone again.
+            with contextlib.suppress(OSError):  # No client came, or it has disconnected.
                 connection, _ = listener.accept()
                 with connection:
                     connection.sendall(greeting)
@@ -83,7 +84,7 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
     host, port = split_address(address)
     is_ipv6 = ":" in host
     if not is_ipv6 and not re.fullmatch("[0-9.]+", host) and host.lower() != "localhost":
-        # The others may know a name by another address, as where our own stands for 127.0.1.1.
+        # Other hosts may resolve a name differently: here this host's name may mean 127.0.1.1.
         host = ""
     with socket.socket(socket.AF_INET6 if is_ipv6 else socket.AF_INET) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -105,7 +106,7 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
 
 
 def release_inherited(port: int) -> None:
-    """Lets go of `port` if this process inherited a reservation of it; else does nothing."""
+    """Releases `port` if this process inherited a reservation of it; else does nothing."""
     kept = []
     for entry in filter(None, os.environ.get(_VARIABLE, "").split(",")):
         if not re.fullmatch("[0-9]{1,9}:[0-9]{1,9}", entry):
@@ -116,7 +117,8 @@ def release_inherited(port: int) -> None:
         if reserved != port:
             kept.append(entry)
             continue
-        # A grandchild has the variable, but not the socket, and may use the number otherwise.
+        # A grandchild inherits the variable without the socket, and may use the number for another
+        # descriptor.
         with contextlib.suppress(OSError):
             bound = socket.socket(fileno=descriptor)
             if bound.family == socket.AF_INET and bound.getsockname()[1] == port:
@@ -132,7 +134,7 @@ def check_free(address: str) -> None:
     """Raises `UserError` if no server can be started on the port of `address`, of this machine."""
     port = split_address(address)[1]
     with socket.socket() as probe:
-        # As gRPC does, so that connections of an earlier server (TIME_WAIT) are no hindrance.
+        # As gRPC does, so that TIME_WAIT connections of an earlier server do not prevent the bind.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", port))

@@ -1,4 +1,4 @@
-"""Keeping a cluster's traffic away from proxies, where it is lost without a word."""
+"""Makes the traffic of a cluster bypass proxies, which drop it silently."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def found(environ: Mapping[str, str]) -> list[str]:
 
 
 def bypass(environ: Mapping[str, str], hosts: Iterable[str]) -> dict[str, str]:
-    """Returns what to set in `environ` so that gRPC reaches `hosts` directly; often nothing.
+    """Returns the variables to set in `environ` so that gRPC reaches `hosts` directly, often {}.
 
-    gRPC sends a cluster's traffic through proxies, on loopback too. That of 1.15 knows no_proxy
-    only, newer ones prefer no_grpc_proxy if it is set, and neither knows NO_PROXY.
+    gRPC sends a cluster's traffic through proxies, even on loopback. TensorFlow 1.15 reads only
+    no_proxy, newer releases prefer no_grpc_proxy if it is set, and none reads NO_PROXY.
     """
     if not found(environ):
         return {}

@@ -1,8 +1,8 @@
 """Assigns each task of a cluster its role, with a coordinator or without.
 
-Jobs may be called anything. "ps" holds variables; "chief", or "master", initializes, saves and
-reports. All other jobs are of workers. Without a chief the first learner, or else trainer, worker,
-or task of the first job by name, is it.
+Jobs may have any name. "ps" stores variables; "chief" or "master" initializes, saves and reports.
+All other jobs are workers. Without a chief, the first task of the job "learner", "trainer" or
+"worker", in this order, or of the first job by name, is the chief.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STAND_INS = (*_CHIEFS, "learner", "trainer", "worker")
 
 
 class Role(enum.Enum):
-    """What one task does from its start to its end."""
+    """The role of one task in a run; the value describes it."""
 
     SERVE = "hold variables or compute what others hand out, until told that training has ended"
     TRAIN = "hand out its own updates"
@@ -38,13 +38,13 @@ def chief_task(cluster: ClusterSpec) -> Task:
 
 
 def is_local(cluster: ClusterSpec) -> bool:
-    """Whether a cluster is one task of a job with a name of its own, which needs no other task."""
+    """Whether a cluster is one task of a job such as "local", which needs no other task."""
     names = {"ps", "worker", *_CHIEFS}
     return len(all_tasks(cluster)) == 1 and not names & set(cluster.jobs)
 
 
 def is_synchronous(cluster: ClusterSpec, has_coordinator: bool) -> bool:
-    """Whether all workers make each update together, each on weights of its own: without any ps."""
+    """Whether all workers make each update together, as in a cluster without ps."""
     alone = "ps" in cluster.jobs or is_local(cluster)
     return has_coordinator and not alone and bool(_worker_jobs(cluster))
 
@@ -60,7 +60,7 @@ def strategy_names(cluster: ClusterSpec, task: Task) -> tuple[ClusterSpec, Task]
 
 
 def role(task: Task, cluster: ClusterSpec, has_coordinator: bool) -> Role:
-    """Returns what `task` does in `cluster`; an evaluator, which only reads, is in none."""
+    """Returns the role of `task` in `cluster`; an evaluator only reads, and is in no cluster."""
     if task.job == "evaluator":
         return Role.EVALUATE
     _check_cluster(cluster, has_coordinator)
@@ -75,7 +75,7 @@ def role(task: Task, cluster: ClusterSpec, has_coordinator: bool) -> Role:
 
 
 def trainers(cluster: ClusterSpec, has_coordinator: bool) -> list[Task]:
-    """Returns the tasks that hand out updates, the chief first: all but ps, or just that one."""
+    """Returns the training tasks, the chief first: all but ps, or only a coordinating chief."""
     found = [
         task
         for task in all_tasks(cluster)
@@ -114,8 +114,8 @@ def _check_cluster(cluster: ClusterSpec, has_coordinator: bool) -> None:
         raise UserError(
             f"the cluster has {chiefs} chief tasks, but one is needed; make workers of the rest"
         )
-    # Tasks of names of their own, such as learner and actors, may hold the variables themselves,
-    # and so does a worker that is alone.
+    # Jobs with other names, such as learner and actor, may store the variables themselves, and so
+    # does a single worker.
     needs_ps = has_coordinator or ("worker" in workers and len(tasks) > 1) or not workers
     does_without = is_synchronous(cluster, has_coordinator) or is_local(cluster) or not needs_ps
     if "ps" not in cluster.jobs and not does_without:

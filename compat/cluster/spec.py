@@ -27,11 +27,11 @@ class Task:
 
 
 class ClusterSpec:
-    """`tf.train.ClusterSpec` without TensorFlow, checked when made and never changed afterwards.
+    """`tf.train.ClusterSpec` without TensorFlow, checked when created and immutable.
 
-    TensorFlow's own classes take it for theirs. What is wrong with a cluster or with a question to
-    it is a `UserError`, which is the `ValueError` or `TypeError` that TensorFlow raises. As there,
-    an address is any text; where it is used, `checked_cluster` refuses what cannot be one.
+    TensorFlow's classes accept it as their own. Invalid clusters, and calls with an unknown job or
+    index, raise a `UserError`, which is also the `ValueError` or `TypeError` that TensorFlow
+    raises. As in TensorFlow, an address is any text; `checked_cluster` refuses invalid addresses.
     """
 
     def __init__(self, cluster: Any) -> None:
@@ -57,23 +57,23 @@ class ClusterSpec:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """TensorFlow's class, once that is loaded, so that its `isinstance` accepts this one."""
+        """TensorFlow's class, once it is loaded, so that TensorFlow's `isinstance` accepts this."""
         loaded: type = tf1.train.ClusterSpec if "tensorflow" in sys.modules else ClusterSpec
         return loaded
 
     def __reduce__(self) -> Any:
-        """Pickles this class, which `__class__` does not show."""
+        """Pickles this class, since `__class__` may be TensorFlow's."""
         return type(self), (self.as_dict(),)
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
-        """Returns a copy, job to list of addresses, or to index -> address if there are gaps."""
+        """Returns a dict from job to a list of addresses, or a dict by index if there are gaps."""
         return {
             job: list(tasks.values()) if [*tasks] == [*range(len(tasks))] else dict(tasks)
             for job, tasks in self._jobs.items()
         }
 
     def as_cluster_def(self) -> Any:
-        """Returns the `ClusterDef`, TensorFlow's message; jobs and tasks in their order."""
+        """Returns the `ClusterDef` message of TensorFlow, with jobs and tasks in order."""
         jobs = [{"name": job, "tasks": self._jobs[job]} for job in self.jobs]
         return tf1.train.ClusterDef(job=jobs)
 
@@ -163,7 +163,7 @@ def _checked_tasks(job: object, addresses: Any) -> dict[int, str]:
 
 
 def checked_cluster(jobs: Any) -> ClusterSpec:
-    """Returns the `ClusterSpec` of `jobs`, each of whose tasks has an address that can be one.
+    """Returns the `ClusterSpec` of `jobs`, after checking that all addresses are valid.
 
     Raises:
       UserError: as `ClusterSpec`; or an address is malformed, or given to two tasks.
@@ -186,7 +186,7 @@ def checked_cluster(jobs: Any) -> ClusterSpec:
 
 
 def only_task(cluster: ClusterSpec, job: str | None, index: int | None) -> Task:
-    """Returns the task of a job and an index; what is not given is the only one there is."""
+    """Returns the task of a job and an index; None means the only job, or its only task."""
     if job is None:
         if len(cluster.jobs) != 1:
             raise UserError(

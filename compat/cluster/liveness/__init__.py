@@ -1,1 +1,1 @@
-"""Waits for the other tasks of a cluster, watches them, names those that are lost, ends the run."""
+"""Waits for the other tasks of a cluster, detects lost ones, and announces the end of the run."""

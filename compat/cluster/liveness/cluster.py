@@ -18,32 +18,33 @@ from compat.errors import PeerError, UserError
 
 
 class Cluster:
-    """A task in its cluster: what a runtime, a session or a check is passed.
+    """A task in its cluster, as it is passed to runtimes, sessions and checks.
 
-    The chief (`is_chief`) is the job "chief" or "master", else the first task of those that may
-    stand in for it, in general worker 0; see `compat.cluster.roles`. It gives the variables their
-    first values, and writes checkpoints and summaries.
+    The chief (`is_chief`) is the task of the job "chief" or "master" or, without such a job,
+    usually worker 0; see `compat.cluster.roles`. It initializes the variables, and writes
+    checkpoints and summaries.
 
-    Each task that trains announces the end of its part to all that serve, once, when its process
-    ends or by `announce_end`; see `RunState`. A task that serves returns from `join` when all that
-    train have announced theirs; see `compat.cluster.liveness.shutdown`.
+    Each task that trains announces the end of its part to all serving tasks, once, when its process
+    exits or by `announce_end`; see `RunState`. A serving task returns from `join` when all training
+    tasks have announced their end; see `compat.cluster.liveness.shutdown`.
 
     Attributes:
-      cluster: of checked data; its jobs are called chief, ps and worker if it has a coordinator.
-      task: the `Task` that this process is in it.
+      cluster: the checked `ClusterSpec`; its jobs are called chief, ps and worker if it has a
+        coordinator.
+      task: the `Task` of this process.
       runtime: name of the runtime, "legacy" or "modern".
-      has_coordinator: whether one task hands out the updates of all workers; see
+      has_coordinator: whether one task schedules the updates of all workers; see
         `run_own_program`.
-      role: what the task does.
-      serves: whether the task has nothing to do but `join`.
+      role: the `Role` of the task.
+      serves: whether the task has only to call `join`.
       is_chief: whether the task writes checkpoints and summaries.
       num_workers: how many workers compute updates.
-      synchronous: whether they make each update together; so with a coordinator, where the
-        cluster has no ps.
-      target: what a session connects to.
-      address: of this task.
+      synchronous: whether workers make each update together, as in a cluster with a coordinator
+        and without ps.
+      target: the target of this task's sessions.
+      address: the address of this task.
       rendezvous_timeout, while_waiting: see `Server`.
-      run: what its tasks have in common; see `compat.cluster.liveness.identity`.
+      run: the fingerprint of the run; see `compat.cluster.liveness.identity`.
     """
 
     def __init__(
@@ -84,22 +85,22 @@ class Cluster:
         self._trainers = roles.trainers(cluster, has_coordinator)
 
     def run_own_program(self) -> None:
-        """Makes this task train by itself: its program has nothing for a coordinator to hand out.
+        """Makes this task train by itself, since its program has no step for a coordinator.
 
-        So do all tasks that make a session, alike. Others may serve: parameter servers, and a
-        worker whose program calls `join` where `serves` is true.
+        All tasks that create a session do the same. Other tasks serve: parameter servers, and
+        workers whose program calls `join` because `serves` is true.
         """
         self._take_part(has_coordinator=False)
         self._serving = [task for task in self._serving if task != self.task]
 
     @property
     def state(self) -> RunState:
-        """What has become of this task's part in the run; see `RunState`."""
+        """The state of this task's part in the run; see `RunState`."""
         return self._lifecycle.state
 
     @property
     def trainer_index(self) -> int:
-        """Number of this task among those that hand out updates; the chief is 0."""
+        """Number of this task among the training tasks; the chief is 0."""
         return self._trainers.index(self.task)
 
     @property
@@ -111,7 +112,7 @@ class Cluster:
 
     @property
     def departures(self) -> Departures | None:
-        """What trainers that make updates of their own tell the chief; None if there are none."""
+        """The announcements of trainers other than the chief; None if there are no others."""
         alone = self.has_coordinator or self.serves or len(self._trainers) < 2
         if alone or roles.is_local(self.cluster):
             return None
@@ -122,11 +123,11 @@ class Cluster:
         """Serves until training ends: until the processes that train have ended.
 
         Args:
-          poll: called about twice a second until the chief is done; what it raises ends the wait.
+          poll: called about twice a second until the chief is done; an error in it ends the wait.
 
         Raises:
-          UserError: the task trains, so that no task would be left to end the training.
-          PeerError: the chief did not come, or has gone and not come back, in time.
+          UserError: the task trains, so no task would remain to end the run.
+          PeerError: the chief did not start, or was lost and has not returned in time.
         """
         if not self.serves:
             raise UserError(
@@ -134,7 +135,7 @@ class Cluster:
                 "where server.serves is true"
             )
         if self.state is RunState.SUCCEEDED:
-            return  # It has served.
+            return  # It has served already.
         self.begin()
         self._say(f"{self.task.name} serves at {self.address} until training ends")
         monitor = self.chief_monitor()
@@ -143,7 +144,7 @@ class Cluster:
             poll()
             monitor.poll()
 
-        # A parameter server is not told whether the others run programs of their own.
+        # A parameter server does not know whether the other tasks run programs of their own.
         is_worker = self.task.job != "ps"
         trainers = roles.trainers(self.cluster, has_coordinator=is_worker and self.has_coordinator)
 
@@ -156,7 +157,7 @@ class Cluster:
         self._lifecycle.end(None)
 
     def chief_runs(self) -> bool:
-        """Whether the chief's port accepts connections, as it does until that process has ended."""
+        """Whether the chief's port accepts connections, which it does until its process exits."""
         return reason_unreachable(self.cluster.address_of(self._trainers[0])) is None
 
     def chief_monitor(self) -> Monitor:
@@ -166,7 +167,7 @@ class Cluster:
         return Monitor({chief: check}, self.rendezvous_timeout, self._say)
 
     def monitor(self, tasks: Iterable[Task], reason: Callable[[str], str | None]) -> Monitor:
-        """Returns a monitor of other tasks by a probe, which gives them up after the timeout."""
+        """Returns a monitor that probes other tasks, and gives them up after the timeout."""
         checks = {
             self.cluster.describe(task): functools.partial(reason, self.cluster.address_of(task))
             for task in tasks
@@ -177,7 +178,7 @@ class Cluster:
     def wait_for_peers(self, everybody: bool) -> None:
         """Waits for the parameter servers and the chief or, if it needs them, for `everybody`.
 
-        For a later session the chief need not be there: its variables have their values.
+        A later session does not need the chief, since the variables have their values.
         """
         needs_chief = self.state is not RunState.RUNNING
         # Without parameter servers, the servers start when all tasks have met.
@@ -204,23 +205,23 @@ class Cluster:
     def diagnose(self, error: BaseException) -> PeerError | None:
         """Records the error by which this task ends; returns the lost peer behind it, or None.
 
-        Call it before anything is closed: that takes seconds, after which the peer may be back.
-        If the error is retryable, a lost peer, SIGTERM and the like, the serving tasks wait for the
-        return of this one: no end is announced to them.
+        Call it before anything is closed, because closing takes seconds and the peer may return. If
+        the error is retryable, such as a lost peer or SIGTERM, no end is announced, and the serving
+        tasks wait for this task to return.
         """
         return self._lifecycle.end(error)
 
     def announce_end(self) -> None:
-        """Tells the serving tasks that this one has done its part; further calls do nothing.
+        """Announces the end of this task's part to the serving tasks; further calls do nothing.
 
-        The end of the process does so by itself. A process that lives on after its last session,
-        such as a notebook, may call it; a session that is opened later finds no servers.
+        The exit of the process does the same. A process that continues after its last session, such
+        as a notebook, may call it; later sessions find no servers.
         """
         announced = None if self.serves else self._lifecycle.announce()
         if announced is None:
             return
         addresses = {task.name: self.cluster.address_of(task) for task in self._serving}
-        for task in self._trainers:  # One that trains has perhaps ended, and is not waited for.
+        for task in self._trainers:  # A training task may have exited, so it gets no announcement.
             if task.name in addresses and reason_unreachable(addresses[task.name]) is not None:
                 del addresses[task.name]
         failed = announced is RunState.FAILED
@@ -228,7 +229,7 @@ class Cluster:
         shutdown.announce(addresses, self.trainer_index, self.run, failed, alone)
 
     def announce_at_exit(self) -> None:
-        """Lets the end of the process announce the end of this task's part."""
+        """Makes the exit of the process announce the end of this task's part."""
 
         def announce(uncaught: BaseException | None) -> None:
             if uncaught is not None:
@@ -241,12 +242,12 @@ class Cluster:
 def call_monitor(
     cluster: Cluster, workers: bool, then: Callable[[], None] = lambda: None
 ) -> Callable[[], None]:
-    """Returns what is polled while a call into TensorFlow does not return; it raises `PeerError`.
+    """Returns a function to poll during a call into TensorFlow; it raises `PeerError` on a loss.
 
-    A parameter server that refuses connections is lost. A task that does not answer is given time,
-    and reported: TensorFlow, which receives nothing, may wait without end. With `workers` the call
-    needs these, too; the coordinator itself does without one that refuses connections. Where no
-    task is lost, `then` is called.
+    A parameter server that refuses connections is lost. A task that does not answer is reported,
+    and is lost after the timeout, since TensorFlow might wait for it for ever. With `workers`, the
+    call also needs the workers; the coordinator replaces one that refuses connections. If no task
+    is lost, `then` is called.
     """
     began, spec = time.monotonic(), cluster.cluster
     servers = diagnosis.parameter_servers(spec)
@@ -255,7 +256,7 @@ def call_monitor(
         spec.describe(task): functools.partial(reason_unreachable, spec.address_of(task))
         for task in servers
     }
-    monitor: Monitor | None = None  # From the first poll on: most calls return at once.
+    monitor: Monitor | None = None  # Created by the first poll, since most calls return at once.
 
     def poll() -> None:
         nonlocal monitor

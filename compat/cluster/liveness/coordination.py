@@ -1,4 +1,4 @@
-"""How the threads of a supervisor's process stop together: TensorFlow's `Coordinator`."""
+"""Stops the threads of a supervisor's process together, by TensorFlow's `Coordinator`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compat._tensorflow import tf1
 
 
 class Coordinated:
-    """The part of a supervisor that its `Coordinator`, `coord`, does."""
+    """The methods of a supervisor that call its `Coordinator`, `coord`."""
 
     coord: Any
 
@@ -19,7 +19,7 @@ class Coordinated:
     def request_stop(self, ex: Any = None) -> None:
         """Asks every thread to stop; `stop` raises `ex`, an error or `sys.exc_info()`, again."""
         if isinstance(ex, BaseException):
-            # With its traceback: TensorFlow would look for that where an exception is handled.
+            # The traceback is passed, because TensorFlow would look for one in `sys.exc_info()`.
             ex = (type(ex), ex, ex.__traceback__)
         self.coord.request_stop(ex)
 

@@ -9,7 +9,7 @@ from compat.cluster.liveness.departures import Departures, updates_together
 
 
 class DepartureHook(tf1.train.SessionRunHook):
-    """Makes a chief's hooks behind it, of which one `saves`, end when all updates are made."""
+    """Delays the end of the chief's later hooks, one of which `saves`, until no updates follow."""
 
     def __init__(
         self, departures: Departures, saves: bool, say: Callable[[str], object] = print

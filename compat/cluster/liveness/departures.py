@@ -1,7 +1,7 @@
 """Finds out which trainers still make updates, so that the chief saves those as well.
 
-Each trainer but the chief has a key-value entry on the first parameter server: that it trains, from
-the opening of its session on, and that it has left, once it makes no more updates in it.
+Each trainer but the chief has a key-value entry on the first parameter server. It says that the
+trainer trains, from the opening of its session, or that it has left, after its last update.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from compat.cluster.liveness.probe import reason_not_serving
 from compat.cluster.spec import Task
 from compat.errors import PeerError
 
-GRACE_SECS = 8.0  # For a trainer whose port is closed: it may just be started again.
-# For the thread of a session that waits for the next gradients of replicas: none come any more.
+GRACE_SECS = 8.0  # Time for a trainer with a closed port, which may be about to restart.
+# Time for a thread that waits for gradients of replicas, which no longer send any.
 REPLICAS_GRACE_SECS = 2.0
-_SILENCE_SECS = 60.0  # For one that does not answer, such as on a busy machine.
+_SILENCE_SECS = 60.0  # Time for a trainer that does not answer, as on a busy machine.
 _REPORT_SECS = 5.0
 _PAUSE_SECS = 0.3
 _TRAINS, _LEFT = "trains", "left"
 
 
 class Departures:
-    """What trainers whose updates are their own tell the chief, which is the first of them.
+    """The announcements of trainers to the chief, the first trainer, where each runs a program.
 
     Args:
-      place: the server that holds the entries: target and task.
-      trainers: the addresses of all that train by name, the chief's first.
-      own: the name of this one.
+      place: target and task of the server that holds the entries.
+      trainers: addresses of all trainers by name, the chief first.
+      own: the name of this trainer.
     """
 
     def __init__(self, place: tuple[str, Task], trainers: Mapping[str, str], own: str) -> None:
@@ -41,7 +41,7 @@ class Departures:
         self.is_chief = own == next(iter(trainers))
 
     def enter(self) -> None:
-        """Announces that this trainer makes updates from now on; a chief need not."""
+        """Announces that this trainer makes updates from now on; does nothing on the chief."""
         self._announce(_TRAINS)
 
     def leave(self) -> None:
@@ -56,9 +56,9 @@ class Departures:
     ) -> bool:
         """Blocks the chief until no other makes updates; returns whether one still did.
 
-        A trainer whose port is closed for a few seconds is lost, and is not waited for, nor is one
-        that does not answer for a minute. One that has not begun yet is given `absent_secs`.
-        `gives_up` is called all the time. A line names those that are there and may begin later.
+        A trainer is lost if its port is closed for a few seconds, or if it does not answer for a
+        minute; the chief does not wait for it. A trainer that has not begun has `absent_secs` to do
+        so. `gives_up` is called repeatedly. A line names the trainers that may begin later.
         """
         if not self.is_chief:
             return False
@@ -67,7 +67,7 @@ class Departures:
         until = dict.fromkeys(left, begun + absent_secs)  # When the patience with each ends.
         answered = dict.fromkeys(left, begun)
         waited, late = False, set()
-        # A parameter server that is lost is reported by what the chief does next.
+        # The chief's next call reports a lost parameter server.
         with contextlib.suppress(tf1.errors.OpError, PeerError):
             while left and not gives_up():
                 found = side_by_side({n: functools.partial(self._state, n) for n in left})
@@ -102,7 +102,7 @@ class Departures:
 
 
 def updates_together(graph: Any) -> bool:
-    """Whether a graph has replicas whose updates need their chief: none come after its end."""
+    """Whether a graph has synchronous replicas, which make no updates after their chief's end."""
     return any(op.type.endswith("ConditionalAccumulator") for op in graph.get_operations())
 
 

@@ -1,4 +1,4 @@
-"""Names the peer that is lost, in one line: behind an error, or while a call does not return."""
+"""Names the lost peer that causes an error, or that keeps a call from returning, in one line."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import PeerError
 
 _TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
-# What stands above the reason in what TensorFlow reports: of several errors, and where it was seen.
+# Lines above the reason in a message of TensorFlow: the number of errors, and the task.
 _HEADING = re.compile(r"Graph execution error:|=*|.*From /job:\S+:|\d+ root error\(s\) found\.")
-# What TensorFlow reports of a peer that has gone, even if another one has its place now.
+# Messages of TensorFlow about a lost peer, even if another process has its place now.
 _GONE = re.compile(
     r"restarted|incarnation|is down|heartbeat|Collective ops is aborted|Socket closed|preempted"
     r"|[Cc]onnection (reset|refused|timed out)|[Ff]ailed to connect|Connect Failed|Broken pipe"
@@ -24,7 +24,7 @@ _GONE = re.compile(
     r"|[Tt]ransport (is )?(closed|closing)|[Kk]eepalive|No route to host"
     r"|Network is unreachable|empty address list"
 )
-# What it reports of others: a file system, say, whose storage does not answer.
+# Messages about other services, such as a file system whose storage does not answer.
 _OTHERS = re.compile(r"libcurl|HTTP (request|response)|\b(?!grpc|dns|ipv[46]|unix)[a-z0-9]+://")
 # A task that was killed closes its port some time after the connections of which the error is.
 _CLOSING_SECS = 1.0
@@ -39,11 +39,11 @@ def peer_error(
     remedy: str = REMEDY,
     own: Task | None = None,
 ) -> PeerError | None:
-    """Returns the `PeerError` that stands behind an error of TensorFlow, or None.
+    """Returns the `PeerError` that caused an error of TensorFlow, or None.
 
-    Errors of the same classes have other causes: the program, or a file system. Where all peers
-    answer, and TensorFlow does not report that one was lost, the error is no peer's. TensorFlow
-    mentions `own`, this very task, as well, for it has noticed.
+    The program and file systems raise errors of the same classes. If all peers answer, and
+    TensorFlow does not report a loss, no peer caused the error. TensorFlow's message also mentions
+    `own`, this task, which has noticed the loss.
     """
     errors = tf1.errors
     # Workers that make each update together get the last two.
@@ -85,7 +85,7 @@ def lost_task(
 def unanswered(
     addresses: Mapping[str, str], reason: Callable[[str, float], str | None] = reason_unreachable
 ) -> list[str]:
-    """Returns the names of those at whose addresses nothing answers; asks them side by side."""
+    """Returns the names of the tasks that do not answer; probes all of them in parallel."""
     checks = {n: functools.partial(reason, a, _PATIENCE_SECS) for n, a in addresses.items()}
     return list(run_checks(checks))
 

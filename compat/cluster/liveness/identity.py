@@ -1,7 +1,7 @@
 """Verifies that peers belong to the same run, so that two on the same machines never mix.
 
-Each server has a key-value entry with the fingerprint of its run: of the cluster, and of a token.
-Tasks read those that they need, before they train or while they serve.
+Each server has a key-value entry with the fingerprint of its run: a digest of the cluster and of a
+token. Tasks read the entries of the tasks that they need, before they train or while they serve.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _GREETING = b"compat training "
 
 
 def fingerprint(cluster: ClusterSpec, run_token: str) -> str:
-    """Returns what all tasks of a run have in common, and no task of another has."""
+    """Returns a digest that all tasks of a run share, and that differs between runs."""
     text = json.dumps([cluster.as_dict(), run_token], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def declare(target: str, task: Task, run: str) -> None:
-    """Writes the fingerprint of its run to the server of this very task, at `target`."""
+    """Writes the fingerprint of the run to this task's own server, at `target`."""
     key_value.write(target, task, _KEY, run)
 
 
 def declared_until_started(address: str, run: str) -> ContextManager[None]:
-    """Answers at the address of this very task with the fingerprint, until its server starts."""
+    """Answers at this task's own address with the fingerprint, until its server starts."""
     return ports.answered(address, _greeting(run))
 
 
@@ -49,14 +49,14 @@ def reason_not_met(address: str, task: Task, run: str) -> str | None:
         return None
     if reply.startswith(_GREETING):
         return "other cluster"
-    # It has met all others already. Its server has no entry as long as it joins them.
+    # The peer has met all others already. Its server has no entry until it has joined them.
     return reason_not_member(address, task, run, declares=False)
 
 
 def reason_not_member(address: str, task: Task, run: str, declares: bool = True) -> str | None:
-    """Returns why no member of this run, as `task`, is at an address; None if one is.
+    """Returns why `task` of this run is not at an address; None if it is.
 
-    Unless a server `declares` its run from the beginning, one without an entry may be a member.
+    A server without an entry may be a member, unless servers `declare` their run from the start.
     """
     reason = probe.reason_not_serving(address)
     if reason is not None:
@@ -67,22 +67,22 @@ def reason_not_member(address: str, task: Task, run: str, declares: bool = True)
         return "no answer"
     except tf1.errors.UnimplementedError:
         return "not TensorFlow"
-    except tf1.errors.OpError:  # It is no such task.
+    except tf1.errors.OpError:  # The server is that of another task.
         return "other cluster"
     return None if found == run or not (found or declares) else "other cluster"
 
 
 def chief_check(cluster: ClusterSpec, has_coordinator: bool, run: str) -> Check:
-    """Returns a check for the chief, by tasks that wait for it or serve it.
+    """Returns a check of the chief, for tasks that wait for it or serve it.
 
-    Its server is asked for its run until it was recognized, and again after each time that it was
-    away. In between its port has to accept connections, no more: a chief that is stopped, or on a
-    busy machine, answers nothing.
+    The check reads the run of the chief's server until it has recognized the chief, and again after
+    each absence. In between, an open port is enough, because a chief that is stopped, or on a busy
+    machine, does not answer.
     """
     task = chief_task(cluster)
     address = cluster.address_of(task)
-    # Without parameter servers, and as a mere coordinator, it starts its server when all have
-    # met, and that gets its entry a moment later.
+    # Without parameter servers, and as a pure coordinator, the chief starts its server when all
+    # tasks have met, and the server gets its entry a moment later.
     starts_late = task.job == "chief" and has_coordinator or "ps" not in cluster.jobs
     reason_stranger = reason_not_met if starts_late else reason_not_member
     recognized = False

@@ -12,13 +12,13 @@ from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import PeerError
 
 ANSWER_SECS = 20.0  # Time for a server to answer.
-# A filter that no task passes: the session waits for no other one of the cluster, which may have
-# gone, or be another cluster's and never come.
+# A filter that no task passes, so that the session does not wait for other tasks of the cluster,
+# which may be lost or belong to another cluster.
 _NOBODY = "/job:nobody"
 
 
 def place(cluster: ClusterSpec) -> tuple[str, Task]:
-    """Returns the server for entries of all: the first parameter server's, else the chief's."""
+    """Returns the server for shared entries: the first parameter server, else the chief."""
     task = chief_task(cluster)
     if "ps" in cluster.jobs:
         task = Task("ps", cluster.task_indices("ps")[0])
@@ -48,7 +48,7 @@ def write(target: str, task: Task, key: str, value: str) -> None:
 
 
 def _entry(key: str) -> Any:
-    """Returns the variable that holds an entry on the server at hand, in no collection."""
+    """Returns the variable that stores an entry on the current server, in no collection."""
     return tf1.Variable("", name=key, trainable=False, collections=[], use_resource=True)
 
 
@@ -59,7 +59,7 @@ def session(target: str, device: str, patience: float = ANSWER_SECS) -> Iterator
         device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * patience)
     )
     graph = tf1.Graph()
-    graph.compat_is_run_by_server = True  # Also by this process's own, on the modern runtime.
+    graph.compat_is_run_by_server = True  # On the modern runtime, also for this process's server.
     with graph.as_default(), tf1.device(f"{device}/cpu:0"), connected(
         target, graph, options
     ) as opened:

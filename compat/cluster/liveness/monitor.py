@@ -1,10 +1,10 @@
-"""The one way to wait for peers and to watch them: checks that run side by side, with a timeout.
+"""Waits for peers and monitors them, by checks that run in parallel, with a timeout.
 
 Example:
   >>> monitor = Monitor(connection_checks({"/job:ps/task:0": "h0:2222"}), timeout=60)
-  >>> monitor.wait()  # Until it is there, in any start order; reports for which peers it waits.
+  >>> monitor.wait()  # Returns when the peer is there; reports the peers that are missing.
   >>> while working():
-  ...     monitor.poll()  # Raises a `PeerError` once it has been away for the timeout.
+  ...     monitor.poll()  # Raises a `PeerError` if the peer is away for the timeout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compat.cluster.liveness.probe import reason_unreachable
 from compat.cluster.liveness.watchdog import submit
 from compat.errors import PeerError
 
-# Returns why a peer is not there, in a word or two; None if it is.
+# A function that returns why a peer is not there, in a word or two; None if it is there.
 Check = Callable[[], Optional[str]]
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -37,21 +37,21 @@ _PAUSE_SECS = 0.2
 
 
 def side_by_side(calls: Mapping[Key, Callable[[], Value]]) -> dict[Key, Value]:
-    """Makes calls at the same time, for each may wait for a host; returns what they return."""
-    if len(calls) < 2:  # What most clusters ask needs no thread.
+    """Makes calls in parallel, since each may wait for a host; returns their results."""
+    if len(calls) < 2:  # Most clusters need a single call, and so no thread.
         return {key: call() for key, call in calls.items()}
     outcomes = {key: submit(call) for key, call in calls.items()}
     return {key: outcome.result() for key, outcome in outcomes.items()}
 
 
 def run_checks(checks: Mapping[Key, Check]) -> dict[Key, str]:
-    """Runs checks side by side; returns the reasons of those peers that are not there."""
+    """Runs checks in parallel; returns the reasons of the peers that are not there."""
     reasons = side_by_side(checks)
     return {key: reason for key, reason in reasons.items() if reason is not None}
 
 
 def connection_checks(addresses: Mapping[str, str]) -> dict[str, Check]:
-    """Returns a check for each task, by its name and address: whether it accepts a connection."""
+    """Returns a check for each task, by name and address, that its port accepts a connection."""
     return {
         f"{name} at {address}": functools.partial(reason_unreachable, address)
         for name, address in addresses.items()
@@ -59,10 +59,10 @@ def connection_checks(addresses: Mapping[str, str]) -> dict[str, Check]:
 
 
 class Monitor:
-    """Reports which peers are not there, and gives up those that are away for too long.
+    """Reports which peers are not there, and gives up peers that are away for too long.
 
-    Peers are given as "/job:ps/task:0 at host:port", times in seconds; `every` is that between two
-    reports, and between two polls. `missing` has the reasons of the last poll, by peer.
+    Peers are written "/job:ps/task:0 at host:port". Times are in seconds; `every` is the time
+    between two reports, and between two polls. `missing` has the reasons of the last poll, by peer.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Monitor:
         self.missing: dict[str, str] = {}
 
     def poll(self) -> None:
-        """Runs the checks if it is time to; raises `PeerError` if a peer was away for too long."""
+        """Runs the checks if they are due; raises `PeerError` if a peer was away for too long."""
         now, missed = self._clock(), self.missing
         if now - self._polled < min(self._every, self._timeout):
             return
@@ -90,12 +90,13 @@ class Monitor:
                 self._report(f"{peer} is there after {now - self._seen[peer]:.0f} s")
             self._seen[peer] = now
         away = {peer: now - self._seen[peer] for peer in self.missing}
-        # Missed twice in a row: a peer may be busy once, or it is we who did not poll for long.
+        # A peer has to be missing twice in a row, since it may be busy once, or this process may
+        # not have polled for long.
         self._give_up([p for p in away if p in missed and away[p] >= self._timeout])
         self._report_missing(away)
 
     def wait(self, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Returns when each peer has been there; raises `PeerError` if one did not come in time."""
+        """Returns when each peer has been there once; raises `PeerError` after the timeout."""
         start = reported = self._clock()
         checks = self._checks
         while True:

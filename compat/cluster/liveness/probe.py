@@ -1,4 +1,4 @@
-"""Checks by plain TCP, which no proxy has part in, that say why nothing answers at an address."""
+"""Checks, by plain TCP and without proxies, why no server answers at an address."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REASONS = {
     errno.ENETUNREACH: "no route",
     errno.ETIMEDOUT: "timed out",
 }
-# What a client of HTTP/2 begins with (RFC 9113, 3.4): its preface and an empty frame of settings.
+# The first bytes of a client of HTTP/2 (RFC 9113, 3.4): a preface and an empty frame of settings.
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 _SETTINGS = 4  # The type of the frame that a server begins with; it is the fourth byte.
 
@@ -44,7 +44,10 @@ def reason_not_serving(address: str, timeout: float = 1.0) -> str | None:
 
 
 def reason_silent(address: str, timeout: float = 1.0) -> str | None:
-    """As `reason_not_serving`, but None as well if the connection is refused: no silence that."""
+    """Returns the reason of `reason_not_serving`, or None if the connection is refused.
+
+    A refused connection is an answer, and shows that the host is not silent.
+    """
     reason = reason_not_serving(address, timeout)
     return None if reason == "refused" else reason
 
@@ -66,14 +69,14 @@ def read_reply(address: str, size: int, request: bytes = b"", timeout: float = 1
     except socket.timeout:
         return reply or None
     except OSError:
-        pass  # Nothing is there, or it hung up.
+        pass  # No process listens, or it closed the connection.
     return reply
 
 
 def drop_if_own(connection: socket.socket) -> bool:
     """Drops a connection of a socket to itself; returns whether it was one.
 
-    The kernel may choose as the caller's port the very one that is called, though nothing listens.
+    If nothing listens, the kernel may choose the called port as the caller's own port.
     """
     own = bool(connection.getsockname() == connection.getpeername())
     if own:

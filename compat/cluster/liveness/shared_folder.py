@@ -1,9 +1,9 @@
-"""Verifies that all tasks of a cluster see the same folder, before anything is trained.
+"""Verifies that all tasks of a cluster share a folder, before training begins.
 
 Each stores the path of its folder on its own cluster. The chief writes a marker file with a random
 name to its folder, makes each server read that name under the path that is stored there, and stores
-the result on all. The servers answer for tasks that are busy; a task that comes back asks the
-parameter servers.
+the result on all of them. Servers answer even if their tasks are busy. A task that returns reads
+the result from the parameter servers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compat.cluster.spec import Task, all_tasks
 from compat.errors import PeerError, UserError, unless_usable
 
 _FOLDER = "compat_shared_folder"  # A path.
-_FINDING = "compat_shared_folder_finding"  # An exit code, 0 if all is well, and a line.
+_FINDING = "compat_shared_folder_finding"  # An exit code, 0 for success, and a message.
 _POLL_SECS = 0.5
 _PATIENCE_SECS = 10.0  # For the chief's marker file to appear, as on network file systems.
 
@@ -34,16 +34,17 @@ _PATIENCE_SECS = 10.0  # For the chief's marker file to appear, as on network fi
 def check(cluster: Cluster, folder: str) -> None:
     """Returns when all tasks are known to see the same folder, given as this task's absolute path.
 
-    Called by every task of a cluster, after its server has started; the chief waits for all. Raises
-    `UserError` if a task does not see what the chief writes, or the chief cannot write; `PeerError`
-    if one did not come in time, or the chief has given up or was lost before it could tell.
+    Every task of a cluster calls this after its server has started; the chief waits for all tasks.
+    Raises `UserError` if a task does not see the chief's marker file, or the chief cannot write it;
+    `PeerError` if a task did not start in time, or if the chief gave up or was lost before it had a
+    result.
     """
     if not cluster.is_chief:
         key_value.write(cluster.target, cluster.task, _FOLDER, folder)
         if not cluster.serves:
             cluster.wait_for_peers(everybody=False)
         print(f"{cluster.task.name} waits until the chief has seen that all tasks share {folder}")
-        # For the chief to come, to wait for its peers in turn, and to ask them.
+        # Time for the chief to start, to wait for its peers in turn, and to check their folders.
         longest = 2 * cluster.rendezvous_timeout + _PATIENCE_SECS + key_value.ANSWER_SECS
         _await_finding(cluster, longest)
         return
@@ -54,7 +55,7 @@ def check(cluster: Cluster, folder: str) -> None:
             blind = _blind_tasks(cluster, others, name)
         if blind:
             raise UserError(complaint(cluster.task, folder, blind))
-    except BaseException as error:  # Also Ctrl-C: the others must not wait in vain.
+    except BaseException as error:  # Also after Ctrl-C the others must not wait in vain.
         code = UserError.exit_code if isinstance(error, UserError) else PeerError.exit_code
         _tell(cluster, others, f"{code} {error}")
         raise
@@ -63,7 +64,7 @@ def check(cluster: Cluster, folder: str) -> None:
 
 @contextlib.contextmanager
 def _marker_file(folder: str) -> Iterator[str]:
-    """Keeps an empty file in `folder` while inside; yields its name, which no other has."""
+    """Creates an empty file with a unique name in `folder` for the body; yields the name."""
     path = Path(folder, f".seen-by-all-{uuid.uuid4().hex}")
     what, remedy = f"log folder {folder} cannot be written to", "choose another with --logdir"
     with unless_usable(what, remedy):
@@ -77,7 +78,7 @@ def _marker_file(folder: str) -> Iterator[str]:
 
 
 def _blind_tasks(cluster: Cluster, tasks: Sequence[Task], name: str) -> dict[str, str]:
-    """Returns the folder, "" if it is not known, of each task that does not see the file."""
+    """Returns the folder ("" if unknown) of each task that does not see the marker file."""
     deadline = time.monotonic() + _PATIENCE_SECS
     checks = {task.name: functools.partial(_blind_folder, cluster, task, name) for task in tasks}
     while True:
@@ -89,11 +90,11 @@ def _blind_tasks(cluster: Cluster, tasks: Sequence[Task], name: str) -> dict[str
 
 
 def _blind_folder(cluster: Cluster, task: Task, name: str) -> str | None:
-    """Returns the folder of a task without the file, "" if it has stored none yet; else None."""
+    """Returns None if a task sees the marker file; else its folder, "" if it has stored none."""
     folder = key_value.read(_target(cluster, task), task, _FOLDER)
     if folder is None:
         return ""
-    errors = tf1.errors  # The last if what should be a folder is a file.
+    errors = tf1.errors  # FailedPreconditionError if the folder is a file.
     lacks = (errors.NotFoundError, errors.PermissionDeniedError, errors.FailedPreconditionError)
     with contextlib.suppress(*lacks), key_value.session(
         _target(cluster, task), task.name
@@ -104,7 +105,7 @@ def _blind_folder(cluster: Cluster, task: Task, name: str) -> str | None:
 
 
 def complaint(chief: Task, folder: str, blind: Mapping[str, str]) -> str:
-    """Returns the line about tasks, given with their own folders, that do not see the chief's."""
+    """Returns the error message about tasks, by name with their folders, that lack the file."""
     silent = [name for name, path in blind.items() if not path]
     if silent:
         return (
@@ -121,14 +122,14 @@ def complaint(chief: Task, folder: str, blind: Mapping[str, str]) -> str:
 def _tell(cluster: Cluster, tasks: Sequence[Task], finding: str) -> None:
     def tell(task: Task) -> None:
         if reason_unreachable(cluster.cluster.address_of(task)) is None:
-            with contextlib.suppress(tf1.errors.OpError):  # It is lost, so it need not be told.
+            with contextlib.suppress(tf1.errors.OpError):  # A lost task needs no result.
                 key_value.write(_target(cluster, task), task, _FINDING, finding)
 
     side_by_side({task: functools.partial(tell, task) for task in tasks})
 
 
 def _await_finding(cluster: Cluster, timeout: float) -> None:
-    """Returns when the chief has found that all is well; raises what it has raised, if not."""
+    """Returns when the chief reports success; raises the error that the chief reports."""
     finding = None
     deadline = time.monotonic() + timeout
     first_ps = Task("ps", cluster.cluster.task_indices("ps")[0])
@@ -142,8 +143,8 @@ def _await_finding(cluster: Cluster, timeout: float) -> None:
         time.sleep(_POLL_SECS)
         finding = key_value.read(cluster.target, cluster.task, _FINDING)
         if finding is None and reason_unreachable(cluster.cluster.address_of(first_ps)) is None:
-            # A task that comes back in mid-training is not asked any more; the run is under way,
-            # or its parameter servers would not know of it.
+            # A task that returns during training is not checked again: the parameter servers have
+            # the result of the running run.
             with contextlib.suppress(tf1.errors.OpError, PeerError):
                 finding = key_value.read(_target(cluster, first_ps), first_ps, _FINDING)
     code, _, line = finding.partition(" ")

@@ -1,9 +1,9 @@
 """Ends parameter servers when training ends.
 
-Every serving task owns a queue on its own server. A task that trains puts its number there when it
-is done; the serving task exits when all have, or when one has that trains alone. A while after the
-chief is done, it no longer waits for those that do not answer, and a while after the chief has
-failed, for nobody.
+Every serving task has a queue on its own server. A training task puts its number into the queue
+when it is done. The serving task exits when all training tasks have done so, or when one has that
+is alone. Eight seconds after the chief is done, it no longer waits for tasks that do not answer.
+Eight seconds after the chief has failed, it waits for no task.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from compat.cluster.liveness.watchdog import submit
 _NAME = "compat_training_over"
 _CHIEF = 0
 _NOBODY = -1
-_FAILED = -2  # The chief.
-_ALONE = -3  # The chief, which has handed out all updates: there are no other trainers.
-_GRACE_SECS = 8.0  # For the other trainers when the chief has ended: one that died never reports.
-# For an answer; a task that does not answer is lost already. After those for two no call is left
-# that comes back amid Python's end, which would abort the process.
+_FAILED = -2  # The chief has failed.
+_ALONE = -3  # The chief has scheduled all updates, and there are no other trainers.
+_GRACE_SECS = 8.0  # Time for other trainers after the chief's end; lost ones never report.
+# Time for an answer; a task that does not answer is lost. After twice this time no call is pending
+# that could return while Python exits, which would abort the process.
 _PATIENCE_SECS = 4.0
 
 
 def _queue(run: str) -> tf1.QueueBase:
-    # Room for one number of each task of any cluster: putting one in never waits.
+    # The capacity is larger than the number of tasks, so that `enqueue` never waits.
     return tf1.FIFOQueue(100000, [tf1.int32], shapes=[()], shared_name=_NAME + run)
 
 
@@ -45,11 +45,11 @@ def wait_until_over(
     run: str = "",
     answers: Callable[[int], bool] = lambda trainer: False,
 ) -> None:
-    """Returns when all trainers are done, which are numbered from 0, the chief.
+    """Returns when all trainers are done; their numbers begin at 0, the chief.
 
-    `target` and `device` are those of the task itself. `poll` is called every half second until
-    the chief is done; what it raises ends the wait. From then on the others are waited for as long
-    as one of them `answers`. Trainers of another `run` are ignored.
+    `target` and `device` are those of this task. `poll` is called every half second until the chief
+    is done; an error in it ends the wait. From then on this waits for the others as long as one of
+    them `answers`. Trainers of another `run` are ignored.
     """
     reports: queue.Queue[int] = queue.Queue()
 
@@ -60,12 +60,12 @@ def wait_until_over(
                 trainer = int(session.run(report))
                 reports.put(trainer)
 
-    # In a thread of its own, because Python handles no signal (Ctrl-C) while it is in TensorFlow.
+    # On another thread, because Python handles no signal (Ctrl-C) during a call into TensorFlow.
     listener = threading.Thread(target=listen, name="training-over", daemon=True)
     try:
         listener.start()
         missing = set(range(trainers))
-        done = deadline = float("inf")  # When the chief was; until when the others are waited for.
+        done = deadline = float("inf")  # When the chief was done; when the wait ends.
         has_failed = has_said = False
         while missing and time.monotonic() < deadline:
             with contextlib.suppress(queue.Empty):
@@ -91,7 +91,7 @@ def wait_until_over(
         if missing:
             say(f"training has ended; trainers {sorted(missing)} did not report their end")
     finally:
-        # A thread that is inside TensorFlow when Python ends makes the process abort.
+        # A thread in a call into TensorFlow aborts the process when Python exits.
         announce({device: target[len("grpc://") :]}, _NOBODY, run=run)
         if listener.is_alive():
             listener.join(timeout=5)
@@ -107,10 +107,10 @@ def announce(
     """Reports to serving tasks, given as host:port by device, that this trainer is done.
 
     Args:
-      addresses: of the serving tasks, by device.
-      trainer: its number; the chief is 0.
-      run: what the tasks of a run have in common.
-      failed: whether it ends by an error.
+      addresses: the addresses of the serving tasks, by device.
+      trainer: the number of this trainer; the chief is 0.
+      run: the fingerprint of the run.
+      failed: whether this trainer ends by an error.
       alone: whether there are no other trainers.
     """
     report = _FAILED if failed and trainer == _CHIEF else trainer
@@ -118,7 +118,7 @@ def announce(
 
     def tell(device: str, address: str) -> None:
         opened = key_value.session("grpc://" + address, device, _PATIENCE_SECS)
-        # If it is gone, it need not be told.
+        # A lost task needs no announcement.
         with contextlib.suppress(tf1.errors.OpError), opened as session:
             session.run(_queue(run).enqueue(report))
 

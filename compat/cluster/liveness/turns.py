@@ -8,22 +8,22 @@ from typing import Any, Iterator, Mapping
 from compat._tensorflow import tf1
 from compat.cluster.liveness import key_value
 
-# For the program whose turn it is; one that has died does not end its own.
+# Time for the program whose turn it is, since a program that was killed does not end its turn.
 _PATIENCE_SECS = 20.0
 
 
 @contextlib.contextmanager
 def taken(servers: Mapping[str, str], patience: float = _PATIENCE_SECS) -> Iterator[None]:
-    """Waits for this program's turn at each of several servers, and ends it behind the body.
+    """Waits for this program's turn at each of several servers, and ends the turn after the body.
 
-    The turn of another program that lasts longer than `patience` seconds is taken over.
+    If the turn of another program lasts longer than `patience` seconds, this program takes it over.
 
     Args:
-      servers: their addresses, such as "127.0.0.1:2222", by task, such as "/job:ps/task:0".
-      patience: for each server.
+      servers: addresses, such as "127.0.0.1:2222", by task, such as "/job:ps/task:0".
+      patience: seconds to wait for each server.
     """
     with contextlib.ExitStack() as stack:
-        # In one order in all programs, so that no two of them have what the other one waits for.
+        # All programs use the same order, so that no two of them wait for each other.
         for task, address in sorted(servers.items()):
             session = stack.enter_context(key_value.session(f"grpc://{address}", task, patience))
             turn = tf1.FIFOQueue(1, [tf1.int32], shapes=[()], shared_name="compat_turn")
@@ -35,5 +35,6 @@ def taken(servers: Mapping[str, str], patience: float = _PATIENCE_SECS) -> Itera
 
 
 def _run(session: Any, operation: Any) -> None:
-    with contextlib.suppress(tf1.errors.OpError):  # The server is gone, or another has taken over.
+    # The server may be lost, or another program may have taken over.
+    with contextlib.suppress(tf1.errors.OpError):
         session.run(operation)

@@ -1,4 +1,4 @@
-"""Makes calls into TensorFlow that may never return, while Python stays in control."""
+"""Makes calls into TensorFlow that may never return, on threads that can be left behind."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ CLOSE_SECS = 5.0
 
 
 def retry_duplicate_rpc(function: Callable[[], Any]) -> Any:
-    """Returns what `function` returns; calls it once more if gRPC has sent its request twice.
+    """Calls `function`, and calls it again if gRPC has sent its request twice; returns its result.
 
-    That happens on a busy machine, and is an error of TensorFlow though no peer is lost. The update
-    that was asked for may have been made already: the second call makes another one.
+    gRPC does so on a busy machine, and TensorFlow then raises an error although no peer is lost. If
+    the first request has made its update already, the second call makes another one.
     """
     try:
         return function()
-    except tf1.errors.OpError as error:  # Of any kind, if parts of several tasks have failed.
+    except tf1.errors.OpError as error:  # The class varies if several tasks have failed.
         if "received twice" not in str(error):
             raise
     return function()
 
 
 def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Wraps a session's `make_callable`, by which queue runners enqueue, in the same retry."""
+    """Adds the same retry to a session's `make_callable`, by which queue runners enqueue."""
 
     @functools.wraps(make_callable)
     def make(*args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -39,19 +39,19 @@ def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., 
     return make
 
 
-# The calls that idle threads take: a thread is made in half a millisecond on a busy machine, a call
-# of one that waits in 30 us.
+# The calls for idle threads. Creating a thread takes half a millisecond on a busy machine, a call
+# on an idle thread 30 us.
 _idle: list[queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]]]] = []
-_left_behind: set[futures.Future[Any]] = set()  # That have not returned yet.
+_left_behind: set[futures.Future[Any]] = set()  # Abandoned calls that have not returned yet.
 
 
 def run_with_watchdog(
     function: Callable[[], Any], poll: Callable[[], None], every: float = 2.0
 ) -> Any:
-    """Returns what `function` returns, called on another thread.
+    """Calls `function` on another thread, and returns its result.
 
-    A call into TensorFlow cannot be interrupted, and may wait for a lost peer for ever. So it is
-    left behind when `poll`, called every few seconds, raises.
+    A call into TensorFlow cannot be interrupted, and may wait for a lost peer for ever. So this
+    calls `poll` every few seconds, and leaves the call behind if `poll` raises.
     """
     outcome = submit(function)
     try:
@@ -65,7 +65,7 @@ def run_with_watchdog(
 
 @contextlib.contextmanager
 def connected(target: str, graph: Any, config: Any) -> Iterator[tf1.Session]:
-    """Opens a session; its own `with` would wait 30 s for a lost server, and print a traceback."""
+    """Opens a session, and closes it in time; its own `with` waits 30 s for a lost server."""
     session = tf1.Session(target, graph=graph, config=config)
     try:
         yield session
@@ -74,9 +74,9 @@ def connected(target: str, graph: Any, config: Any) -> Iterator[tf1.Session]:
 
 
 def close_session(close: Callable[[], Any], patience: float = CLOSE_SECS) -> None:
-    """Closes a session, which may wait for lost peers: leaves it behind after `patience` seconds.
+    """Closes a session; leaves the call behind if it takes longer than `patience` seconds.
 
-    What `close` raises is ignored: the failed call has reported the loss.
+    An error of `close` is ignored, because the failed call has reported the loss.
     """
     outcome = submit(close)
     if not futures.wait([outcome], timeout=patience).done:
@@ -100,11 +100,11 @@ def submit(function: Callable[[], Any]) -> futures.Future[Any]:
         calls = _idle.pop()
     except IndexError:
         calls = queue.SimpleQueue()
-        # Not an executor's thread: those are waited for when Python ends.
+        # Not an executor's thread, because Python waits for those when it exits.
         thread = threading.Thread(target=_serve, args=(calls,), name="tensorflow-call", daemon=True)
         try:
             thread.start()
-        except RuntimeError:  # When Python 3.12 ends, it starts no thread any more: called here.
+        except RuntimeError:  # Python 3.12 starts no thread while it exits.
             _call(function, outcome)
             return outcome
     outcome.add_done_callback(lambda _: _idle.append(calls))
@@ -116,7 +116,7 @@ def _serve(calls: queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]
     while True:
         outcome, function = calls.get()
         _call(function, outcome)
-        del outcome, function  # What they hold is not this thread's to keep.
+        del outcome, function  # An idle thread must not keep their objects alive.
 
 
 def _call(function: Callable[[], Any], outcome: futures.Future[Any]) -> None:

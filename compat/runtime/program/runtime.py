@@ -1,4 +1,4 @@
-"""What runs a program as TensorFlow 1.x does: by graphs and sessions of `tf.compat.v1`."""
+"""Runs a program as TensorFlow 1.x does, by graphs and sessions of `tf.compat.v1`."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from compat.runtime.run import Run
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
 
-_LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
+_LAST_TOKENS = 1000  # Each replica needs one, and there are fewer replicas.
 
 
 def build_graphs() -> None:
     """Makes this process build graphs, as TensorFlow 1.x does."""
     tf1.disable_eager_execution()
     private.forget_eager_default()
-    # The default from 2.0 on. The variables of 1.15 may be read before or after an update
-    # that stands before the read, as it happens; these have an order.
+    # The default from 2.0 on. TensorFlow 1.15's own variables have no defined order between an
+    # update and a read that follows it; resource variables have one.
     tf1.enable_resource_variables()
     embeddings.gather_rows()
     saving.read_steps_when_due()
 
 
 class _Restorer:
-    """Restores a checkpoint for TensorFlow's session manager, which wants a saver."""
+    """Restores a checkpoint for TensorFlow's session manager, in place of a saver."""
 
     def __init__(self, run: Run, restored: Any) -> None:
         self._run, self._restored = run, restored
@@ -57,7 +57,7 @@ class _Restorer:
 
 
 def _other_local_values(sync: Any) -> list[Any]:
-    """Returns what initializes tables, and local variables but for the step of replicas."""
+    """Returns the initializers of tables and of local variables, without the replica's step."""
     step = private.step_of_replicas(sync)
     kept = [v for v in tf1.local_variables() if v is not step]
     makes = [v.initializer for v in kept if v.initializer is not sync.local_step_init_op]
@@ -65,9 +65,9 @@ def _other_local_values(sync: Any) -> list[Any]:
 
 
 def _first_tokens(sync: Any) -> Any:
-    """Returns what lets replicas make the gradients of the first update, without a token each.
+    """Returns the operation that puts the tokens with which replicas begin.
 
-    With TensorFlow's number of tokens they would make another one, of the first weights again.
+    With TensorFlow's number of tokens, each would compute another gradient of the first weights.
     """
     try:
         return sync.get_init_tokens_op(0)
@@ -76,7 +76,7 @@ def _first_tokens(sync: Any) -> Any:
 
 
 class ProgramRuntime(Runtime):
-    """Maps the old API onto `tf.compat.v1`, which is where it comes from."""
+    """Runs the old API on `tf.compat.v1`."""
 
     saver_class = ProgramSaver
     session_class: Any = ProgramSession
@@ -88,7 +88,7 @@ class ProgramRuntime(Runtime):
 
     @contextlib.contextmanager
     def device(self, setter: Any) -> Iterator[None]:
-        # None adds nothing, as on the modern runtime; TensorFlow's undoes the devices outside.
+        # None adds nothing, as on the modern runtime; `tf.device(None)` would undo outer devices.
         with tf1.device("" if setter is None or self.server is None else setter):
             yield
 
@@ -150,16 +150,17 @@ class ProgramRuntime(Runtime):
             if is_chief:
                 self._tokens = [_first_tokens(sync), sync.get_init_tokens_op(_LAST_TOKENS)]
         if isinstance(run.summary_op, Step):
-            arguments["summary_op"] = None  # Its values are written as they come.
+            arguments["summary_op"] = None  # Each call writes its values.
         elif run.summary_op is not Run.USE_DEFAULT:
             arguments["summary_op"] = run.summary_op
-        run.recovery.check()  # What is wrong with a checkpoint is reported here already.
-        if run.graph.finalized:  # By another one, whose operations are all that there are.
+        run.recovery.check()  # Reports an unfit checkpoint now.
+        if run.graph.finalized:  # Another supervisor has added all operations.
             for name in ("init_op", "local_init_op", "ready_op", "summary_op"):
                 if not run.graph.get_collection(getattr(tf1.GraphKeys, name.upper())):
                     arguments.setdefault(name, None)
         with quietly():
-            # Its operations, session manager and graph files, but not its threads.
+            # TensorFlow's supervisor adds operations, a session manager and graph files, and
+            # starts no threads here.
             run.own = tf1.train.Supervisor(
                 graph=run.graph,
                 is_chief=run.is_chief,
@@ -209,7 +210,7 @@ class ProgramRuntime(Runtime):
         graph = tf1.get_default_graph()
         found = global_step()
         if found is not None and not tf1.get_collection(tf1.GraphKeys.GLOBAL_STEP):
-            # Called so alone: TensorFlow would find the handle of the variable by the name.
+            # TensorFlow finds a global step by its name, and would find the variable's handle.
             tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, found)
         kind = ProgramMonitoredSession if arguments.recovers else ProgramSingularSession
         return kind(self, self.steps_of(graph), arguments)
@@ -218,7 +219,7 @@ class ProgramRuntime(Runtime):
         if server is None:
             return opening()
         polls = [call_monitor(server, workers=False)]
-        if not server.is_chief:  # It is the chief that gives the variables their values.
+        if not server.is_chief:  # The session waits for the chief to initialize the variables.
             polls.append(server.chief_monitor().poll)
 
         def poll() -> None:
@@ -243,7 +244,7 @@ def _prepared(runtime: ProgramRuntime, run: Run, target: str, config: Any) -> An
             fetched = run.global_step if tensor is None else tensor
             started.append(int(np.asarray(raw.run(fetched, feed)).item()))  # It may be `[1]`.
 
-    # Other threads have other default graphs.
+    # Each thread has its own default graph.
     with graph.as_default():
         if runtime.waits_for_chief(run.is_chief, target):
             raw = own.session_manager.wait_for_session(
@@ -261,8 +262,8 @@ def _prepared(runtime: ProgramRuntime, run: Run, target: str, config: Any) -> An
                 init_feed_dict=own.init_feed_dict,
                 init_fn=init_fn if run.init_fn is not None else None,
             )
-            # A chief gives the variables their values, and others may have updated them by the
-            # time it could read one; so it begins at the step that it gave.
+            # Other tasks may update the variables as soon as the chief has initialized them, so the
+            # chief begins at the step that it has assigned.
             name = variable_name(run.global_step)
             if restored is not None and name in restored:
                 started.append(int(restored[name]))

@@ -21,10 +21,10 @@ _REMEDY = (
 
 
 class _NamingSession(private.session_interface()):  # type: ignore[misc]
-    """A session for a saver, which names the files when they are whole, by the step in them.
+    """A session for a saver, which names complete files after the global step that they contain.
 
-    TensorFlow reads the step first, and other workers go on until it is saved. The files are
-    written beside the checkpoints, one of which may have that name.
+    TensorFlow reads the step before it saves, and other workers may update the variables in
+    between. The files are written to another folder, since a checkpoint of that name may exist.
     """
 
     def __init__(self, session: Any, step_name: str | None, name: Callable[[int], str]) -> None:
@@ -35,7 +35,7 @@ class _NamingSession(private.session_interface()):  # type: ignore[misc]
         return self._session.graph
 
     def run(self, fetches: Any, feed_dict: Any, **kwargs: Any) -> Any:
-        """Runs the operation that saves; returns the prefix of the files."""
+        """Runs the save operation; returns the prefix of the files."""
         ((filename, prefix),) = feed_dict.items()
         with unfinished(prefix) as begun:
             self._session.run(fetches, {filename: begun}, **kwargs)
@@ -48,11 +48,11 @@ class _NamingSession(private.session_interface()):  # type: ignore[misc]
         return prefix
 
 
-Saver.register(tf1.train.Saver)  # What `import_meta_graph` returns is one, too.
+Saver.register(tf1.train.Saver)  # `import_meta_graph` returns such a saver.
 
 
 class ProgramSaver(LiteralSaver, Saver):
-    """TensorFlow's saver; its files are written by the task that made it, the chief."""
+    """TensorFlow's saver, whose files are written by the task that creates it, the chief."""
 
     _builder: Any
 
@@ -65,7 +65,7 @@ class ProgramSaver(LiteralSaver, Saver):
             if self._builder is None and self.saver_def is None:
                 self._builder = SaverBuilder(self._write_version)
             server = current_server()
-            # What is not placed here would be on a parameter server, which has another disk.
+            # Without this device, operations could be placed on a parameter server's disk.
             with tf1.device("" if server is None else server.task.name):
                 tf1.train.Saver.build(self)
 
@@ -91,7 +91,7 @@ class ProgramSaver(LiteralSaver, Saver):
                 global_step = step_number(sess, global_step)
                 is_v2 = self._write_version == tf1.train.SaverDef.V2
                 stored = step_name.rpartition(":")[0] if isinstance(step_name, str) else None
-                # Servers without a folder in common write to their own, where the prefix says.
+                # Servers without a common folder write to the same path on their own disks.
                 is_apart = stored is None and self.saver_def is not None and self.saver_def.sharded
                 if is_v2 and not is_apart:
                     sess = _NamingSession(sess, stored, name)
@@ -130,9 +130,9 @@ class ProgramSaver(LiteralSaver, Saver):
             tf1.train.Saver.restore(self, sess, path)
 
     def variables(self) -> dict[str, Any] | None:
-        if not self._var_list:  # As of a `saver_def`, or where there are none.
+        if not self._var_list:  # The saver is of a `saver_def`, or there are no variables.
             return None
         listed = self._var_list
         each = listed.values() if isinstance(listed, dict) else listed
-        # There may be tables and iterators, and partitioned variables as a whole.
+        # The list may also have tables, iterators, and lists of parts of a variable.
         return named(listed) if all(isinstance(v, tf.Variable) for v in each) else None

@@ -1,4 +1,4 @@
-"""The operations of a saver: what they save is checked, and large variables go in pieces."""
+"""Builds the operations of a saver, which check values and save large variables in pieces."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from compat.checkpoint import pieces
 from compat.checkpoint.files import NotFiniteError
 from compat.runtime.program.variables import filled
 
-_PARTS = "_parts/"  # Behind the prefix of a checkpoint, while it is written in parts.
-_SMALL_BYTES = 1 << 20  # Larger constants are those of weights.
+_PARTS = "_parts/"  # Added to the prefix of a checkpoint while its parts are written.
+_SMALL_BYTES = 1 << 20  # Larger constants are weights.
 
 
 class _Member(NamedTuple):
-    """Of what is saved at a time: all that a saveable object has, or rows of a variable."""
+    """A unit that is saved at a time: a whole saveable object, or rows of a variable."""
 
     saveable: Any
     piece: pieces.Piece | None = None
@@ -26,16 +26,16 @@ class _Member(NamedTuple):
 class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
     """Builds TensorFlow's operations, for models that are larger than the memory of this task.
 
-    What is saved of a trainable variable is checked on the way, so that the value that is checked
-    is the one that is written, whatever other workers do. What takes more memory than a piece is
-    saved and restored batch by batch; of a variable that the program reads by row, only so many
-    rows at a time leave its server.
+    A check is part of the save operation of each trainable variable, so the value that is checked
+    is the one that is written, even if other workers update the variable. Variables that take more
+    memory than a piece together are saved and restored in batches. A variable that the program
+    reads by row leaves its server a batch of rows at a time.
     """
 
     _behind = _PARTS  # The prefix of a checkpoint.
 
     def _AddShardedSaveOps(self, *args: Any) -> Any:  # noqa: N802 - The name is TensorFlow's.
-        # The parts of a server are in a folder of their own, which no other folder is made in.
+        # Each server writes to a flat folder, because folders inside it would not be created.
         self._behind = _PARTS.rstrip("/")
         return super()._AddShardedSaveOps(*args)
 
@@ -80,12 +80,12 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
         return done[-1] if done else super()._AddRestoreOps(filename_tensor, [], *options)
 
     def _save(self, prefix: Any, members: Sequence[_Member]) -> Any:
-        """Returns TensorFlow's operation that saves these alone."""
+        """Returns TensorFlow's save operation for these members only."""
         named = [types.SimpleNamespace(specs=list(self._specs(member))) for member in members]
         return super().save_op(prefix, named)
 
     def _specs(self, member: _Member) -> Iterator[Any]:
-        """Yields what a builder needs of each tensor that is saved, with checks of its values."""
+        """Yields the save spec of each tensor, with a check of its values if it is trainable."""
         saveable, piece = member
         op = getattr(saveable.op, "op", None)  # A variable, or an operation that reads it.
         read = [tensor.op for tensor in getattr(op, "inputs", ())]
@@ -101,19 +101,19 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
 
 
 def _begins_infinite(variable: Any) -> bool:
-    """Whether a constant of infinity is its initial value: that of a best loss, not of a weight."""
+    """Whether a variable's initial value is infinite, as for a best loss, but not for a weight."""
     given = getattr(variable.initializer, "inputs", ())[1:2]
     if not given or not given[0].dtype.base_dtype.is_floating or _bytes(variable) > _SMALL_BYTES:
         return False
     op = given[0].op
     while op.type in ("Fill", "Identity"):
         op = op.inputs[-1].op
-    # Not by `get_static_value`, after which the tensor could not be fed.
+    # `get_static_value` would make the tensor unfeedable.
     return op.type == "Const" and bool(np.isinf(tf.make_ndarray(op.get_attr("value"))).any())
 
 
 def _members(saveables: Sequence[Any]) -> Iterator[tuple[_Member, int]]:
-    """Yields what is saved at a time, and its bytes."""
+    """Yields the units that are saved at a time, and their bytes."""
     for saveable in saveables:
         if not _is_table(saveable):
             yield _Member(saveable), _size(saveable)
@@ -124,7 +124,7 @@ def _members(saveables: Sequence[Any]) -> Iterator[tuple[_Member, int]]:
 
 
 def _size(saveable: Any) -> int:
-    """Returns the bytes of a variable; 0 of what has no shape, such as an iterator."""
+    """Returns the bytes of a saveable object; 0 if it has no shape, such as an iterator."""
     return _bytes(saveable.op)
 
 
@@ -136,9 +136,9 @@ def _bytes(variable: Any) -> int:
 
 
 def _is_table(saveable: Any) -> bool:
-    """Whether a variable is larger than a piece, and its rows are read or written alone.
+    """Whether a variable is larger than a piece, and steps read or write only some of its rows.
 
-    All others cross the network whole with each update.
+    All other variables cross the network whole with each update.
     """
     if _size(saveable) <= pieces.PIECE_BYTES or not saveable.op.shape.rank:
         return False

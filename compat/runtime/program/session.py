@@ -24,7 +24,7 @@ from compat.runtime.session import Session, Values, number_of_updates
 
 
 def recoverable(function: Callable[[], Any]) -> Any:
-    """Turns a lost peer into the error after which a monitored session makes a new session."""
+    """Converts a `PeerError` into the error after which a monitored session recovers."""
     try:
         return function()
     except PeerError as error:
@@ -35,7 +35,7 @@ _RUN = ("feed_dict", "options", "run_metadata")  # The arguments of a session's 
 
 
 class ProgramSession(tf1.Session, Session):
-    """A `tf.compat.v1.Session` that also runs steps; made by `of`."""
+    """A `tf.compat.v1.Session` that also runs steps; created by `of`."""
 
     _is_dropped = False
     _has_hooks = False
@@ -44,13 +44,13 @@ class ProgramSession(tf1.Session, Session):
     def of(
         cls, raw: Any, supervisor: Any, steps: Sequence[ProgramStep] = (), has_hooks: bool = False
     ) -> ProgramSession:
-        """Returns the session `raw` of TensorFlow's session manager as one of ours.
+        """Converts the session `raw` of TensorFlow's session manager to this class.
 
-        One that `has_hooks` is run by a monitored session of TensorFlow, which adds what hooks
-        fetch, and makes a new session after a call that cannot return.
+        If it `has_hooks`, a monitored session of TensorFlow runs it, which adds the fetches of
+        hooks, and creates a new session after a call that cannot return.
         """
         if not isinstance(raw, cls):
-            raw.__class__ = cls  # The manager takes no class of ours.
+            raw.__class__ = cls  # The session manager has no argument for a class.
             raw.make_callable = retrying(raw.make_callable)
         session: ProgramSession = raw
         session._has_hooks = has_hooks
@@ -60,7 +60,7 @@ class ProgramSession(tf1.Session, Session):
     def _begin(self, supervisor: Any, steps: Sequence[ProgramStep]) -> None:
         self._supervisor, self._steps = supervisor, steps
         self._summary = supervisor.own.summary_op
-        self.last_tokens: Any = None  # Run by the chief of replicas when it ends.
+        self.last_tokens: Any = None  # An operation that the chief of replicas runs at its end.
         self.planned_step = 0
         self._training: dict[tuple[int, ...], bool] = {}
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
@@ -71,7 +71,7 @@ class ProgramSession(tf1.Session, Session):
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         if self._has_hooks and isinstance(fetches, dict):
-            # With hooks as keys, which cannot be sorted.
+            # A dict with hooks as keys, which TensorFlow cannot sort.
             fed = {getattr(key, "name", key) for key in kwargs.get("feed_dict") or ()}
             named = {key: self._of_names(self._fed(f, fed)) for key, f in fetches.items()}
             return self.call(named, *args, **kwargs)
@@ -98,7 +98,7 @@ class ProgramSession(tf1.Session, Session):
         count = number_of_updates(stacked, count)
         made = 0
         while made < count:
-            # A summary is of the first update after it is due.
+            # The summary is that of the first update after it became due.
             due = self._supervisor.services.summary_due()
             chain = None if due else step.chain(stacked)
             number = 1 if chain is None else chain.size(count - made)
@@ -122,7 +122,7 @@ class ProgramSession(tf1.Session, Session):
     def _run_step(
         self, step: ProgramStep, feed: dict[Any, Any], outputs: Any = None, **kwargs: Any
     ) -> Values:
-        """Runs a step, or several copies of it, of which the last gives the `outputs`."""
+        """Runs a step, or several copies of it; `outputs` are those of the last copy."""
         trains = self._is_training_call(step.outputs)
         services, default = self._supervisor.services, self._supervisor.USE_DEFAULT
         collects = step.summary is not None and self._supervisor.summary_op is default
@@ -150,7 +150,7 @@ class ProgramSession(tf1.Session, Session):
             self._supervisor.summary_computed(self, self.call(self._summary))
 
     def _fed(self, fetches: Any, fed: Collection[str]) -> Any:
-        """Returns fetches in which the summaries of all steps are those of the one that is fed."""
+        """Replaces, in fetches, the merged summaries of all steps by those of the fed step."""
 
         def of_step(fetch: Any) -> Any:
             is_merged = getattr(getattr(fetch, "op", None), "type", "") == "MergeSummary"
@@ -162,7 +162,7 @@ class ProgramSession(tf1.Session, Session):
         return tf.nest.map_structure(of_step, fetches)
 
     def _of_names(self, fetches: Any) -> Any:
-        """Returns fetches in which "weight:0" is that variable, and not its handle."""
+        """Replaces names such as "weight:0" in fetches by the variable, not by its handle."""
 
         def is_handle(fetch: Any) -> bool:
             return isinstance(fetch, tf.Tensor) and fetch.dtype == tf.resource
@@ -176,7 +176,7 @@ class ProgramSession(tf1.Session, Session):
         return fetches
 
     def _of_specs(self, feed_dict: Any) -> Any:
-        """Returns a feed in which the `tf.TensorSpec`s of steps are their placeholders."""
+        """Replaces the `tf.TensorSpec`s of steps in a feed by their placeholders."""
         placeholders = {
             spec.name: placeholder
             for step in self._steps
@@ -192,7 +192,7 @@ class ProgramSession(tf1.Session, Session):
     def _is_summary_due(self, feed_dict: Any = None, *_: Any, **__: Any) -> bool:
         if self._summary is None or not self._supervisor.services.summary_due():
             return False
-        # The keys of a feed are tensors and their names; others are composite tensors.
+        # Other keys of a feed than tensors and names are composite tensors.
         fed = [key for key in feed_dict or () if isinstance(key, (str, tf.Tensor))]
         names = {self.graph.as_graph_element(key).name for key in fed}
         return not needs_feed(self._summary, names)
@@ -202,7 +202,7 @@ class ProgramSession(tf1.Session, Session):
         return self._supervisor.services.running and self._trains(fetches)
 
     def _trains(self, fetches: Any) -> bool:
-        """Whether running `fetches` makes an update of the global step, or else of the model."""
+        """Whether running `fetches` updates the global step or, without one, the model."""
         flat = tf.nest.flatten(fetches)
         tensors = [fetch for fetch in flat if isinstance(fetch, (tf.Tensor, tf.Operation))]
         key = tuple(map(id, tensors))
@@ -214,14 +214,14 @@ class ProgramSession(tf1.Session, Session):
         return self._training[key]
 
     def drain(self) -> Iterator[Values]:
-        return iter(())  # Every call has been waited for.
+        return iter(())  # Every call has returned its values.
 
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         for operations, feed in assignments(variables, values):
             self.call(operations, feed)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
+        """Calls `tf.compat.v1.Session.run`; raises `PeerError` if a parameter server is lost."""
 
         def call() -> Any:
             return retry_duplicate_rpc(lambda: tf1.Session.run(self, *args, **kwargs))
@@ -240,14 +240,14 @@ class ProgramSession(tf1.Session, Session):
         super().__del__()
 
     def close(self) -> None:
-        if self._is_dropped:  # As Python ends, perhaps, when it starts no thread.
+        if self._is_dropped:  # Python may be exiting, and then starts no thread.
             tf1.Session.close(self)
             return
-        # A call that was left behind waits for a lost parameter server: so would this one.
+        # A call that was left behind waits for a lost parameter server, and so would this call.
         close_session(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
 
     def leave(self) -> None:
-        # Replicas wait for an update of their chief, which makes no more: with these they continue.
+        # Replicas wait for tokens of their chief, which makes no more updates; these release them.
         tokens, self.last_tokens = self.last_tokens, None
         if tokens is not None:
             tf1.Session.run(self, tokens)

@@ -25,7 +25,7 @@ class ProgramStep(Step):
     ) -> None:
         self.definition = definition
         self.graph = tf1.get_default_graph()
-        self.iterator: Any = None  # Of its dataset.
+        self.iterator: Any = None  # The iterator of its dataset.
         self.per_worker_data: list[Any] = []
         self.placeholders = [_placeholder(spec) for spec in definition.signature]
         inputs = [*self._inputs(definition, shard, device), *self.placeholders]
@@ -35,7 +35,7 @@ class ProgramStep(Step):
     def _inputs(
         self, definition: StepDefinition, shard: tuple[int, int], device: str | None
     ) -> list[Any]:
-        """Returns what the function is given before what each call passes."""
+        """Returns the arguments of the function that come before those that each call passes."""
         inputs = []
         with tf1.device(device):
             if definition.dataset is not None:
@@ -44,7 +44,7 @@ class ProgramStep(Step):
                 inputs.append(self.iterator.get_next())
             for array in definition.per_worker_data:
                 first = tf1.placeholder(array.dtype, array.shape)
-                # In no collection, so nothing saves it or waits for it; the session fills it.
+                # In no collection, so nothing saves it or waits for it. The session assigns it.
                 variable = tf1.Variable(
                     first, trainable=False, collections=[], use_resource=True, name="per_worker"
                 )
@@ -58,7 +58,7 @@ class ProgramStep(Step):
         self.tensors, self.summary = found.tensors, found.summary
         self.operations_by_name, self.structures = found.operations(), found.structures
         self.outputs = [found.vector, *found.others.values()]
-        self.made = 0  # How many updates this process has made.
+        self.made = 0  # Number of updates that this process has made.
         self._chain: Chain | None = None
 
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> Any:
@@ -97,10 +97,10 @@ class ProgramStep(Step):
         return feed
 
     def chain(self, arrays: Sequence[Any]) -> Chain | None:
-        """Returns what makes several updates in a call; None if each is to have its own.
+        """Returns the copies that make several updates in a call; None if each needs its own call.
 
         Args:
-          arrays: with a row for each update.
+          arrays: arrays with a row for each update.
         """
         if self.made < CALLS_BEFORE:
             return None
@@ -113,4 +113,4 @@ class ProgramStep(Step):
 def _placeholder(spec: Any) -> Any:
     if type(spec).__name__ == "SparseTensorSpec":
         return tf1.sparse_placeholder(spec.dtype, spec.shape)
-    return tf1.placeholder(spec.dtype, spec.shape)  # A variable may have its name.
+    return tf1.placeholder(spec.dtype, spec.shape)  # Unnamed: a variable may have the spec's name.

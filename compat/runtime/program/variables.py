@@ -1,4 +1,4 @@
-"""What initializes a variable, what updates it, and what a tensor depends on, in a graph."""
+"""Finds the initial values and updates of variables, and the inputs of tensors, in a graph."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def initial_value(variable: Any) -> Any:
 
 
 def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-    """Makes a variable; one whose first values are a constant does not share it with the graph.
+    """Creates a variable that does not share the memory of a constant initial value.
 
-    The graph keeps a constant, such as Adagrad's first accumulators, as long as it is used, so the
-    first update of rows copies it: the variable would take twice its memory.
+    The graph keeps a constant, such as the initial accumulators of Adagrad, so the first update of
+    some rows would copy it, and the variable would take twice its memory.
     """
     if callable(kwargs.get("initial_value")):
         kwargs["initial_value"] = functools.partial(_unshared, kwargs["initial_value"])
@@ -45,14 +45,14 @@ def _unshared(initial: Callable[[], Any]) -> Any:
         single.CopyFrom(operation.get_attr("value"))
         single.tensor_shape.Clear()
         if single.tensor_content or len(tf.make_ndarray(single).shape):
-            return value  # It is of different numbers.
+            return value  # The elements differ.
         number = tf.constant(tf.make_ndarray(single))
     return filled(shape, number)
 
 
 def filled(shape: Sequence[int], number: Any) -> Any:
-    """Returns a tensor of one number, which the graph does not keep when it has been computed."""
-    # TensorFlow computes in advance, and keeps, what depends on constants alone. This is 0.
+    """Returns a tensor filled with one number, which the graph does not keep in memory."""
+    # TensorFlow folds expressions of constants and keeps the result. This zero is not constant.
     scalar = tf.constant([], tf.int32)
     zero = tf1.raw_ops.RandomUniformInt(shape=scalar, minval=0, maxval=1, seed=1, seed2=1)
     found = tf.fill(tf.constant(shape, tf.int32) + zero, number)
@@ -61,10 +61,10 @@ def filled(shape: Sequence[int], number: Any) -> Any:
 
 
 def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[_Call]:
-    """Yields the operations and the feed of calls that give variables the values of their names.
+    """Yields the operations and the feed of calls that assign values to variables, by name.
 
-    A final graph takes no new operations, so the initializers are run, with a feed in place of
-    their initial tensors. Variables that share such a tensor are in different calls.
+    A finalized graph takes no new operations, so the calls run the initializers and feed their
+    initial tensors. Variables that share such a tensor are in different calls.
     """
     left = sorted(variables)
     while left:
@@ -82,7 +82,7 @@ def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iter
 
 
 def global_step() -> Any | None:
-    """Returns the default graph's global step, also one that is only called so, or None."""
+    """Returns the default graph's global step, found by collection or by name, or None."""
     collected = tf1.get_collection(tf1.GraphKeys.GLOBAL_STEP)
     if collected:
         return collected[0]
@@ -93,7 +93,7 @@ def global_step() -> Any | None:
 
 
 def trains(fetches: Sequence[Any], variables: Sequence[Any]) -> bool:
-    """Whether running `fetches` updates one of the variables; to initialize or restore is none."""
+    """Whether running `fetches` updates a variable; initializing or restoring does not count."""
     by_op = {variable.op: variable for variable in variables}
     for op in dependencies(fetches):
         if not (op.inputs and any(kind in op.type for kind in _UPDATES)):
