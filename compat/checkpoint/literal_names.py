@@ -1,7 +1,7 @@
-r"""Names of checkpoints as they are, where TensorFlow takes `[`, `*`, `?` and `\` for a pattern.
+r"""Literal names of checkpoints with `[`, `*`, `?` or `\`, which TensorFlow reads as patterns.
 
-Its savers look for a checkpoint, and delete old ones, by patterns; so do its readers and the
-operation that restores, in C++.
+TensorFlow's savers find and delete checkpoints by patterns; so do its readers and its restore
+operation, in C++.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import tempfile
 from typing import Iterator
 
 _SPECIAL = re.compile(r"[*?\[\]\\]")
-# The prefix of a checkpoint of several files before TensorFlow 0.12 is a pattern by itself.
+# Before TensorFlow 0.12 the prefix of a checkpoint of several files is itself a pattern.
 _SHARDS = re.compile(r"(?:-\?{5}-of-\d{5})?\Z")
 
 
 def pattern(prefix: str) -> str:
-    """Returns the pattern of TensorFlow's that only this prefix matches."""
+    """Returns a pattern that matches only this prefix in TensorFlow."""
     end = _SHARDS.search(prefix)
     assert end is not None
     return _SPECIAL.sub(r"\\\g<0>", prefix[: end.start()]) + end.group()
@@ -26,10 +26,10 @@ def pattern(prefix: str) -> str:
 
 @contextlib.contextmanager
 def readable(prefix: str) -> Iterator[str]:
-    """Yields a prefix under which TensorFlow reads a checkpoint, while inside.
+    """Yields a prefix under which TensorFlow can read a checkpoint inside the context.
 
-    It is `prefix` itself unless that has special characters: then links to its files have another
-    name, which processes of this machine can read.
+    This is `prefix` itself, unless it has special characters. Then it is the prefix of temporary
+    links to the files, which all processes of this machine can read.
     """
     folder, name = os.path.split(prefix)
     if not _SPECIAL.search(_SHARDS.sub("", prefix)) or "://" in prefix:

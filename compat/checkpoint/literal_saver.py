@@ -1,4 +1,4 @@
-"""TensorFlow's saver for checkpoints whose names have characters that it takes for a pattern."""
+"""A saver for checkpoints whose names have characters that TensorFlow reads as patterns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Matches the variables of an old checkpoint to those of a program, by name or by rename.
 
-The slots of an optimizer follow their variables, by rule. Nothing is guessed: shapes and dtypes
-serve as hints, and say why two variables are not the same.
+The slots of an optimizer follow their variables by rules. Nothing is guessed: shapes and dtypes are
+only used for hints, and to explain why two variables do not match.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from compat.checkpoint.formats import stored
 from compat.checkpoint.formats.stored import BETA_POWERS, Slot, Stored, Values
 from compat.errors import UserError
 
-_CLOSE = 1e-3  # Of a power of beta in float32, relative.
+_CLOSE = 1e-3  # Relative tolerance of a power of beta in float32.
 
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """What the user says."""
+    """The options of the user."""
 
-    renames: Mapping[str, str] = field(default_factory=dict)  # Old names, by new ones.
+    renames: Mapping[str, str] = field(default_factory=dict)  # Old names by new names.
     fresh: Sequence[str] = ()  # Patterns of new names that take nothing from the old checkpoint.
     cast: Sequence[str] = ()  # Patterns of new names whose dtype may differ.
-    betas: tuple[float, float] = (0.9, 0.999)  # Of Adam, by which it counts its updates.
+    betas: tuple[float, float] = (0.9, 0.999)  # Adam's, from whose powers updates are counted.
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Match:
     """One variable of the program, and where its value comes from."""
 
     name: str
-    how: str  # Why so, or why not.
-    value: np.ndarray | None = None  # None if that is open.
-    source: str | None = None  # Its old name; None if nothing is taken from the old checkpoint.
-    alike: Sequence[str] = ()  # What else is there, unused, of the same shape and dtype.
+    how: str  # The reason for the match, or for its absence.
+    value: np.ndarray | None = None  # None without a match.
+    source: str | None = None  # The old name; None if the value is not from the old checkpoint.
+    alike: Sequence[str] = ()  # Unused old variables of the same shape and dtype.
 
 
 def dtype_name(value: np.ndarray) -> str:
-    """Returns the name of a dtype as TensorFlow says it, such as "float32" or "string"."""
+    """Returns TensorFlow's name of an array's dtype, such as "float32" or "string"."""
     return "string" if value.dtype.kind in "SUO" else value.dtype.name
 
 
@@ -60,9 +60,9 @@ def match(old: Stored, like: Stored, options: MatchOptions) -> list[Match]:
 
 
 def unused(old: Stored, matches: Sequence[Match]) -> list[str]:
-    """Returns the old names of which nothing was taken."""
+    """Returns the old names whose values no match uses."""
     taken = {m.source for m in matches if m.value is not None}
-    # Both powers of Adam count its updates.
+    # Adam's two powers stand for one count of updates.
     counts = {n for n, k in old.counters.items() if k in BETA_POWERS and taken & set(old.counters)}
     return sorted(set(old.values) - taken - counts)
 
@@ -116,7 +116,7 @@ def _is_of_another(name: str, old: Stored, like: Stored, options: MatchOptions) 
 
 
 def _by_rule(name: str, old: Stored, like: Stored, options: MatchOptions) -> Match:
-    """Finds the value of a slot by its variable, and that of a counter by what it counts."""
+    """Finds the value of a slot by its variable, and the value of a counter by its kind."""
     slot, expected = like.slots.get(name), like.values[name]
     if slot is None:
         found = counter_value(old, like, name, options.betas)
@@ -137,7 +137,7 @@ def _taken(
     expected: np.ndarray,
     options: MatchOptions,
 ) -> Match:
-    """Takes a value for a variable, if it has the shape and the dtype, or is to be cast."""
+    """Matches a value to a variable if it has the shape and the dtype, or may be cast."""
     subject = "it" if source in (name, None) else source
     if value.shape != expected.shape:
         shapes = f"shape {list(value.shape)}, expected {list(expected.shape)}"
@@ -169,7 +169,7 @@ def _is_finite(value: np.ndarray) -> bool:
 
 
 def cast(value: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """Returns the same numbers as another dtype; None if they change by more than rounding."""
+    """Casts numbers to another dtype; returns None if they change by more than rounding."""
     if not (np.issubdtype(value.dtype, np.number) and np.issubdtype(dtype, np.number)):
         return None
     with np.errstate(all="ignore"):
@@ -180,7 +180,7 @@ def cast(value: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
 
 
 class Found(NamedTuple):
-    """A value, and where it comes from; or why there is none."""
+    """A value with its origin, or the reason why there is none."""
 
     how: str
     value: np.ndarray | None = None
@@ -231,7 +231,7 @@ def _updates(old: Stored, betas: tuple[float, float]) -> Found:
     if first is not None and second is not None and second > np.finfo(np.float32).tiny:
         count = round(math.log(second) / math.log(betas[1])) - 1
         powers = [beta ** (count + 1) for beta in betas]
-        # The first one underflows much earlier.
+        # The power of the first beta underflows much earlier.
         if math.isclose(powers[1], second, rel_tol=_CLOSE) and math.isclose(
             powers[0], first, rel_tol=_CLOSE, abs_tol=float(np.finfo(np.float32).tiny)
         ):

@@ -1,7 +1,7 @@
-"""Large variables in pieces: a checkpoint takes so many rows at a time as memory is meant for.
+"""Reads and writes large variables in pieces of some rows, so that they need little memory.
 
-TensorFlow stores a variable as slices of one entry. Its readers return it whole, and any other
-slice of it.
+TensorFlow can store a variable as slices of one entry. Its readers return the whole variable, or
+any slice of it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from compat._tensorflow import tf1
 from compat.checkpoint.literal_names import readable
 
-PIECE_BYTES = 64 << 20  # What is read, sent and written at a time.
-# By the types of operations: those that read or write rows of a variable.
+PIECE_BYTES = 64 << 20  # Bytes that are read, sent and written at a time.
+# The types of operations that read or write rows of a variable.
 _BY_ROW = ("Gather", "Scatter", "SparseApply")
 
 
@@ -23,12 +23,12 @@ class Piece(NamedTuple):
 
     spec: str  # The `shape_and_slice` of TensorFlow's operations; empty for a whole variable.
     first: int  # Number of the first row.
-    number: int  # How many.
-    bytes: int  # What they take in memory.
+    number: int  # Number of rows.
+    bytes: int  # Bytes of the rows in memory.
 
 
 def is_by_row(operations: Iterable[Any]) -> bool:
-    """Whether one of the operations that take a variable reads or writes rows of it alone."""
+    """Whether one of the operations on a variable reads or writes only some of its rows."""
     return any(kind in operation.type for operation in operations for kind in _BY_ROW)
 
 
@@ -41,9 +41,9 @@ def cut(shape: Sequence[int], dtype: Any, spec: str = "") -> list[Piece]:
     """Returns the pieces of a variable, each of one row at least.
 
     Args:
-      shape: of the variable, not scalar.
-      dtype: of NumPy.
-      spec: the `shape_and_slice` of the variable, where it is a slice of another.
+      shape: the shape of the variable, not scalar.
+      dtype: its NumPy dtype.
+      spec: the `shape_and_slice` of the variable, if it is a slice of a partitioned one.
     """
     rows, row = int(shape[0]), size(shape[1:], dtype)
     step = max(1, PIECE_BYTES // max(1, row))
@@ -67,9 +67,9 @@ def _slice(shape: Sequence[int], first: int, number: int, spec: str) -> str:
 
 
 def batches(sizes: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
-    """Yields what has these sizes in bytes in lists that are no larger than a piece, in order.
+    """Groups objects by their sizes in bytes, in order, into lists no larger than a piece.
 
-    What is larger by itself is alone.
+    An object that is larger than a piece is in a list by itself.
     """
     batch: list[Any] = []
     total = 0
@@ -87,8 +87,8 @@ class LargeValue:
     """A large value that stays in its checkpoint, and is read in pieces, or whole as an array.
 
     Attributes:
-      shape: of the value.
-      dtype: of NumPy.
+      shape: the shape of the value.
+      dtype: its NumPy dtype.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class LargeValue:
         self.shape, self.dtype = tuple(shape), np.dtype(dtype.as_numpy_dtype)
 
     def part(self, spec: str, shape: Sequence[int]) -> LargeValue:
-        """Returns a slice of it, by its `shape_and_slice`, which has this shape."""
+        """Returns a slice of the value, by its `shape_and_slice`; `shape` is that of the slice."""
         return LargeValue(self._prefix, self._name, self._type, shape, spec)
 
     def pieces(self) -> Iterator[tuple[Piece, np.ndarray]]:
-        """Yields it in pieces, each with its rows."""
+        """Yields the pieces of the value, each with its rows."""
         for part in cut(self.shape, self.dtype, self._spec):
             yield part, self._read(part.spec)
 

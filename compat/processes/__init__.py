@@ -1,1 +1,1 @@
-"""Runs programs: `main` with its exit codes, child processes that end together, local clusters."""
+"""Runs programs with exit codes, groups of child processes, and clusters on this machine."""

@@ -1,4 +1,4 @@
-"""One running command and its process group: its output, its end, and how it is stopped."""
+"""Starts and stops a command in a process group of its own, and reads its output."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from compat.processes import stop_signals
 from compat.processes.forking import ForkServer, start
 from compat.processes.output import shown, without_hidden
 
-_READ_BYTES = 1 << 20  # More than a pipe holds, so that one read takes all that is there.
-_LONGEST_LINE = 1 << 20  # Bytes, beyond which it becomes several.
+_READ_BYTES = 1 << 20  # More than a pipe holds, so that one read empties it.
+_LONGEST_LINE = 1 << 20  # Bytes; longer lines are split.
 _PROGRAM = """
 import os, signal, sys
 watched = set()
@@ -36,9 +36,9 @@ for group in watched:
 
 @dataclass(frozen=True)
 class Command:
-    """A command to run: `argv`, with `env` added to our environment, as the task `name`.
+    """A command to run as the task `name`: `argv`, with `env` added to this environment.
 
-    It gets the descriptors `pass_fds` when it is started first, and `kept_fds` each time.
+    The first start passes the descriptors `pass_fds` and `kept_fds`, later starts only `kept_fds`.
     """
 
     name: str
@@ -49,17 +49,17 @@ class Command:
 
 
 class Watchdog:
-    """Kills process groups, should the launcher end without doing so, as after SIGKILL.
+    """Kills process groups if the launcher ends without doing so, as after SIGKILL.
 
-    Those that have written their number to the pipe `fileno`, and have not been told to `leave`. A
-    small process waits for the end of the pipe, whose end to write only the launcher holds. Other
-    than Linux' PR_SET_PDEATHSIG this works on macOS as well, and reaches grandchildren.
+    A group is watched from when it writes its number to the pipe `fileno` until `leave`. A small
+    process waits for the end of the pipe, whose writing end only the launcher holds. Unlike
+    PR_SET_PDEATHSIG of Linux, this works on macOS as well, and reaches grandchildren.
     """
 
     def __init__(self) -> None:
-        # The launcher holds the other end, too: if this process is killed, nobody who writes fails.
+        # The launcher also holds the reading end, so writers do not fail if this process is killed.
         self._reading, self._writing = os.pipe()
-        # A session of its own, so that Ctrl-C does not reach it; no site-packages, to start fast.
+        # A new session, so that Ctrl-C does not reach it; no site-packages, to start fast.
         with stop_signals.blocked():
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _PROGRAM],
@@ -74,18 +74,18 @@ class Watchdog:
         return self._writing
 
     def leave(self, group: int) -> None:
-        """Ends the watch over a group that is empty, since its number may be given out anew."""
+        """Stops watching an empty group, since the kernel may reuse its number."""
         os.write(self._writing, b"%d " % -group)
 
     def close(self) -> None:
-        """Ends the watchdog, which kills the groups that have not left."""
+        """Ends the watchdog, which kills the groups that are still watched."""
         os.close(self._writing)
         os.close(self._reading)
         self._process.wait()
 
 
 class Child:
-    """A started `Command`, in a session of its own; a `UserError` if it cannot be started."""
+    """A started `Command`, in a session of its own; raises `UserError` if it cannot be started."""
 
     def __init__(
         self, command: Command, watchdog: Watchdog, fork_server: ForkServer | None
@@ -112,13 +112,13 @@ class Child:
             ) from None
         finally:
             os.close(writing)
-        self.started = time.monotonic()  # When it was.
+        self.started = time.monotonic()  # The time of the start.
         self.name = command.name
         os.set_blocking(self.output.fileno(), False)
-        self.unfinished = b""  # What `read_lines` has read of the next line.
-        self.at_end = False  # Whether `output` will bring nothing more.
-        self.over = False  # It has ended, and its process group is empty or has been killed.
-        self.again_at: float | None = None  # When it is to be started again.
+        self.unfinished = b""  # The part of the next line that was read.
+        self.at_end = False  # Whether `output` is at its end.
+        self.over = False  # Whether it has ended, and its process group is empty or killed.
+        self.again_at: float | None = None  # The time of the next start.
         self._command = command
         self._watchdog = watchdog
         self._fork_server = fork_server
@@ -136,15 +136,15 @@ class Child:
         return f"exit code {self.returncode}{names.get(self._process.returncode or 0, '')}"
 
     def again(self) -> Child:
-        """Starts the command anew, without what was handed down to its first start."""
+        """Starts the command again, without the descriptors for the first start."""
         return Child(replace(self._command, pass_fds=()), self._watchdog, self._fork_server)
 
     def read_lines(self) -> list[str]:
-        """Returns the lines finished since the last call; at the end also one without newline.
+        """Returns the lines that were finished since the last call; at the end, also a partial one.
 
-        A line of more than a megabyte comes in parts.
+        Splits lines of more than a megabyte.
         """
-        chunk = self.output.read(_READ_BYTES)  # None if nothing is there now, b"" at the end.
+        chunk = self.output.read(_READ_BYTES)  # None if there is no output yet, b"" at the end.
         # When all is over, a process that left the group may still hold the pipe open.
         self.at_end = chunk == b"" or self.over
         *lines, rest = (self.unfinished + (chunk or b"")).split(b"\n")
@@ -166,20 +166,20 @@ class Child:
         self._kill_at = min(kill_at, self._kill_at)
 
     def poll(self, now: float, grace: float) -> None:
-        """Updates `returncode` and `over`; what a command leaves behind has `grace` s to end."""
+        """Updates `returncode` and `over`; leftover processes have `grace` seconds to end."""
         has_ended = self._process.poll() is not None
         if has_ended and self._signal(0):
             self.stop(now + grace)
         is_killed = now >= self._kill_at
         if is_killed:
             self._signal(signal.SIGKILL)
-        # Killed ones may stay in the group as zombies, where no init process collects them.
+        # Killed processes stay in the group as zombies if no init process collects them.
         if has_ended and (is_killed or not self._signal(0)):
             self.over = True
             self._watchdog.leave(self._process.pid)
 
     def _signal(self, signum: int) -> bool:
-        """Sends a signal to the process group, 0 for none; returns whether anybody is in it."""
+        """Sends a signal, 0 for none, to the process group; returns whether the group exists."""
         try:
             os.killpg(self._process.pid, signum)
         except (ProcessLookupError, PermissionError):  # The latter is macOS' answer for zombies.

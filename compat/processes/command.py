@@ -1,4 +1,4 @@
-"""How a command begins and ends: its streams and its folder, signals, errors in a line."""
+"""Runs a command: opens its streams, handles signals, and reports errors in one line."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from compat.processes.output import discard, open_streams
 
 
 def run(main: Callable[[], Any]) -> NoReturn:
-    """Runs a command, and exits with what it returns, 0 for None, or with the code of an error.
+    """Runs a command, and exits with its return value, 0 for None, or with the code of an error.
 
-    What asks it to stop is raised in it as `Stopped`, so that its children and its temporary files
-    go with it.
+    A signal that requests a stop raises `Stopped` in the command, so that it ends its children and
+    removes its temporary files.
     """
     try:
         begin()
@@ -27,7 +27,7 @@ def run(main: Callable[[], Any]) -> NoReturn:
         code = report(error)
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:  # As of `| head`: Python's exit would flush again, and fail.
+    except BrokenPipeError:  # As with `| head`. Python's exit would flush again, and fail.
         discard(sys.stdout)
         code = 1
     sys.exit(code)
@@ -49,8 +49,8 @@ def begin() -> None:
 
 
 def report(error: BaseException) -> int:
-    """Prints an error's line, of a stop only if it has lost something; returns the exit code."""
+    """Prints an error in one line, and a stop only if it lost data; returns the exit code."""
     if not isinstance(error, Stopped) or error.loses:
-        with contextlib.suppress(OSError):  # As of a terminal that was closed.
+        with contextlib.suppress(OSError):  # The terminal may have been closed.
             print(f"error: {error}", file=sys.stderr, flush=True)
     return int(getattr(error, "exit_code", 1))

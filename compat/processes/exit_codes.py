@@ -1,4 +1,4 @@
-"""Runs a program so that its exit code says whether running it again may help."""
+"""Runs a program with an exit code that tells cluster managers whether a retry may help."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat.processes.command import begin, report
 from compat.runtime import interface
 
 _LINES = (UserError, PeerError, Stopped)
-# What absl says of a value that Python, or itself, cannot convert to the flag's type.
+# absl's messages for a value that cannot be converted to the flag's type.
 _UNCONVERTED = re.compile(
     r"flag --([^=]+)=(.*): (?:invalid literal|Exceeds|could not convert|\('Non-boolean).*"
 )
@@ -31,28 +31,30 @@ def run_main(
 ) -> None:
     """Runs a program's `main`, as `tf.app.run` of TensorFlow 1.x, and exits.
 
-    The exit code is what `main` returns, 0 for None; 2 for a `UserError` and 138 for a peer that is
-    missing or lost, which take one line on standard error. 138 is also what an error of TensorFlow
-    becomes behind which a lost peer stands. Any other error leaves its traceback and gives 1.
+    The exit code is the return value of `main`, 0 for None. It is 2 for a `UserError` and 138 for a
+    peer that is missing or lost, which are reported in one line on standard error. It is also 138
+    for an error of TensorFlow that a lost peer has caused. Any other error prints its traceback,
+    and the exit code is 1.
 
     Args:
       main: takes the program's name and the arguments that are not flags of `absl.flags`.
-      flags_parser: takes the command line, and returns what `main` takes; `parse_flags` by default.
-      described: returns what is shown in place of the traceback of another error, or None.
+      flags_parser: takes the command line, and returns the argument of `main`; by default
+        `parse_flags`.
+      described: returns the text to print in place of an error's traceback, or None.
     """
 
     def program(argv: list[str]) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True)  # Who waits says so, also into a file.
+            sys.stdout.reconfigure(line_buffering=True)  # Files get lines about waiting at once.
         tensorflow = logging.getLogger("tensorflow")
         if not (tensorflow.level or flags.FLAGS["verbosity"].present):
-            # absl would show its notes, which hold tracebacks of errors that become one line.
+            # absl would log tracebacks of errors that are reported in one line.
             tensorflow.setLevel(logging.ERROR)
         try:
             code = main(argv)
             server = interface.current_server()
             if server is not None:
-                server.diagnose(SystemExit(code))  # By which `app.run` ends the process.
+                server.diagnose(SystemExit(code))  # The exception by which `app.run` exits.
             return code
         except BaseException as error:
             server = interface.current_server()
@@ -65,7 +67,7 @@ def run_main(
                 print(text, file=sys.stderr, flush=True)
                 return 1
             if server is not None and (server.serves or lost or watchdog.is_stuck()):
-                server.announce_end()  # For Python's exit, which would, is skipped.
+                server.announce_end()  # Python's exit handlers are skipped.
                 exit_at_once(shown)
             return report(shown)
 
@@ -77,11 +79,10 @@ def run_main(
 
 
 def exit_at_once(error: BaseException) -> None:
-    """Ends the process by an error that takes a line, without taking down what it has.
+    """Ends the process at once by a `UserError` or `PeerError`, without destructors.
 
-    For tasks that work for others: a server that was taken down amid an update has been seen to
-    pass on a NaN. And for those that lost one: a call that still waits for it may abort Python's
-    exit. Returns for other errors.
+    A server that was destroyed during an update has been seen to send a NaN to other tasks. And a
+    call that still waits for a lost task may abort Python's exit. Returns for other errors.
     """
     if isinstance(error, _LINES):
         exit_code = report(error)
@@ -90,9 +91,9 @@ def exit_at_once(error: BaseException) -> None:
 
 
 def parse_flags(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
-    """Parses the flags; returns the program and the arguments that are no flags.
+    """Parses the flags; returns the program's name and the arguments that are not flags.
 
-    Differs from absl in that mistakes take one line, and help is no failure.
+    Unlike absl, it reports errors in one line, and `--help` exits with 0.
     """
     try:
         rest: list[str] = values(argv)
@@ -102,7 +103,7 @@ def parse_flags(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list
                 raise flags.IllegalFlagValueError(f"flag --{name} has a NUL in its value")
             if text != text.encode("utf-8", "replace").decode("utf-8"):
                 raise flags.IllegalFlagValueError(f"--{name}={text} is not UTF-8")
-    except (flags.Error, ValueError) as error:  # The latter of absl's own, and of a --flagfile.
+    except (flags.Error, ValueError) as error:  # absl raises ValueError for a --flagfile.
         reason = one_line(" ".join(str(error).split()))
         found = _UNCONVERTED.fullmatch(reason)
         kind = found and _KINDS.get(values[found[1]].parser.flag_type())

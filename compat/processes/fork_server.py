@@ -1,7 +1,7 @@
-"""The process that has loaded TensorFlow, and forks a program from itself for each request.
+"""The process that loads TensorFlow, and forks a program from itself for each request.
 
-Started by `compat.processes.forking.ForkServer`, which describes the requests. It never opens a
-server, a session or a thread; a fork is refused where that is not so.
+`compat.processes.forking.ForkServer` starts it, and describes the requests. It never opens a
+server, a session or a thread, and refuses to fork if a library has started a thread.
 
 A program that was forked can request further ones, through `connect`, until it ends.
 """
@@ -25,21 +25,21 @@ from typing import Any
 
 from compat.processes import stop_signals
 
-# Above the numbers that a program is handed; half of what most systems allow.
+# Above the descriptors that are passed to programs; half of the usual limit.
 _HIGH = 512
 _MOST_DESCRIPTORS = 64
 _LARGEST_REQUEST = 1 << 18
-# Where `/proc/PID/stat` has the addresses at which the command line begins and ends; see proc(5).
+# The fields of `/proc/PID/stat` with the first and last address of the command line; see proc(5).
 _ARG_START, _ARG_END = 47, 48
-# In a program that was forked: what its server had loaded, its environment at its begin, and where
-# the server receives connections.
+# In a forked program: the modules that its server had loaded, the program's initial environment,
+# and the address of the server.
 preloaded: frozenset[str] = frozenset()
 environment: dict[str, str] = {}
 _entrance: socket.socket | None = None
 
 
 def receive(connection: socket.socket) -> tuple[Any, list[int]]:
-    """Returns one message, with the descriptors that came with it; None at the end."""
+    """Returns one message and its descriptors; the message is None at the end."""
     descriptors = array.array("i")
     space = socket.CMSG_LEN(_MOST_DESCRIPTORS * descriptors.itemsize)
     data, ancillary, _, _ = connection.recvmsg(_LARGEST_REQUEST, space)
@@ -66,7 +66,7 @@ def connect() -> socket.socket:
 
 
 def main() -> None:
-    """Loads what was asked for, and forks until the other end of the socket is closed."""
+    """Loads the requested modules, and forks until the other end of the socket is closed."""
     global preloaded, environment
     number, *modules = sys.argv[1].split(",")
     connection = socket.socket(fileno=fcntl.fcntl(int(number), fcntl.F_DUPFD_CLOEXEC, _HIGH))
@@ -76,24 +76,24 @@ def main() -> None:
         __import__(module)
     from compat._tensorflow import tf1
 
-    tf1.logging.get_verbosity()  # The first access to an attribute loads it.
+    tf1.logging.get_verbosity()  # The first access to an attribute loads TensorFlow.
     added = {name: value for name, value in os.environ.items() if name not in given}
-    # Otherwise each program's garbage collection, also that at its exit, visits and thus copies all
-    # of TensorFlow's objects, which takes up to 2 s of a core.
+    # Otherwise each program's garbage collection, also the one at its exit, visits and so copies
+    # all of TensorFlow's objects, which takes up to 2 s of a core.
     gc.freeze()
     request, descriptors = _serve(connection)
-    request["env"] = {**added, **request["env"]}  # TensorFlow sets some as it is loaded.
+    request["env"] = {**added, **request["env"]}  # TensorFlow sets variables while it loads.
     _become(request, descriptors)
     preloaded, environment = frozenset(modules), dict(os.environ)
     _run(request["argv"])
 
 
 def _serve(connection: socket.socket) -> tuple[Any, list[int]]:  # noqa: C901
-    """Answers requests for ever; returns in each process that is forked, with its request."""
+    """Answers requests for ever; returns only in a forked process, with its request."""
     global _entrance
     wake, woken = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _HIGH) for end in os.pipe())
     door, _entrance = map(_raised, socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-    os.closerange(3, _HIGH)  # Where a program's descriptors have to have their numbers.
+    os.closerange(3, _HIGH)  # Programs get their descriptors at these numbers.
     for end in (wake, woken):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(woken)
@@ -113,7 +113,7 @@ def _serve(connection: socket.socket) -> tuple[Any, list[int]]:  # noqa: C901
         for client in [client for client in clients if client in ready]:
             request: Any = None
             descriptors: list[int] = []
-            with contextlib.suppress(ConnectionError):  # As it left messages unread.
+            with contextlib.suppress(ConnectionError):  # The peer left messages unread.
                 request, descriptors = receive(client)
             if request is None:
                 if client is connection:
@@ -133,12 +133,12 @@ def _serve(connection: socket.socket) -> tuple[Any, list[int]]:  # noqa: C901
                 os.close(descriptor)
             if pid:
                 owners[pid] = client
-            with contextlib.suppress(OSError):  # Who requested it has ended.
+            with contextlib.suppress(OSError):  # The requesting process has ended.
                 send(client, {"started": pid} if pid else {"refused": f"{threads} threads"})
 
 
 def _raised(end: socket.socket) -> socket.socket:
-    """Returns the socket with a number that no program is handed."""
+    """Returns the socket at a number above all descriptors of programs."""
     with end:
         return socket.socket(fileno=fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH))
 
@@ -152,17 +152,17 @@ def _report_ended(owners: dict[int, socket.socket]) -> None:
         if pid == 0:
             return
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-        with contextlib.suppress(OSError):  # Nobody is left that would want to know.
+        with contextlib.suppress(OSError):  # The requesting process has ended.
             send(owners.pop(pid), {"ended": pid, "code": code})
 
 
 def _threads() -> int:
-    """Counts this process's threads, those of libraries included: a fork keeps just one."""
+    """Counts this process's threads, including those of libraries; a fork keeps only one."""
     return len(os.listdir("/proc/self/task"))
 
 
 def _become(request: Any, descriptors: list[int]) -> None:
-    """Makes this process what it would be had it been started as a program of its own."""
+    """Sets up this forked process as if it had been started as a program."""
     os.setsid()
     if not request["shielded"]:
         stop_signals.unblock()
@@ -179,7 +179,7 @@ def _become(request: Any, descriptors: list[int]) -> None:
     os.chdir(request["cwd"])
     multiprocessing: Any = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None:
-        multiprocessing.ORIGINAL_DIR = os.getcwd()  # Where a spawned child looks for the script.
+        multiprocessing.ORIGINAL_DIR = os.getcwd()  # Spawned children find the script from there.
     os.environ.clear()
     os.environ.update(request["env"])
     _show(request["argv"])
@@ -190,14 +190,14 @@ def _become(request: Any, descriptors: list[int]) -> None:
     import threadpoolctl
 
     np.random.seed()
-    # One thread was all that the server could have; `limits=None` restores no more than that.
+    # The server was limited to one thread; `limits=None` would restore only that.
     cores = len(os.sched_getaffinity(0))
     threads = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
     threadpoolctl.threadpool_limits(int(threads) if threads.isdigit() else cores, "blas")
 
 
 def _unbuffer() -> None:
-    """Makes the standard streams what `python -u` makes them."""
+    """Makes the standard streams unbuffered, as `python -u` does."""
     for number, name in enumerate(("stdout", "stderr"), start=1):
         was = getattr(sys, name)
         raw: Any = io.FileIO(number, "wb", closefd=False)
@@ -207,7 +207,7 @@ def _unbuffer() -> None:
 
 
 def _show(argv: list[str]) -> None:
-    """Overwrites the command line that `ps` shows, for which the server was given a long one."""
+    """Overwrites the command line that `ps` shows; the server was started with a long one."""
     import ctypes
 
     with open("/proc/self/stat", encoding="utf-8") as file:
@@ -219,7 +219,7 @@ def _show(argv: list[str]) -> None:
 
 
 def _run(argv: list[str]) -> None:
-    """Runs what `python ARGV` would, as the main program of this process."""
+    """Runs the program of `python ARGV` as the main program of this process."""
     is_module = argv[1] == "-m"
     program = argv[2] if is_module else argv[1]
     sys.argv = argv[2:] if is_module else argv[1:]

@@ -12,11 +12,11 @@ _POLL_SECS = 0.02
 
 
 class Forked:
-    """A program that was forked, with what `subprocess.Popen` has of a running one.
+    """A program that was forked, with the methods of `subprocess.Popen` for a running one.
 
     Attributes:
-      pid: of the process, which is also its session and process group.
-      returncode: as of `Popen`, None until `poll` or `wait` has seen the end.
+      pid: the process id, which is also the id of its session and process group.
+      returncode: as for `Popen`, None until `poll` or `wait` has noticed the end.
     """
 
     def __init__(self, pid: int, code_of: Callable[[int], int | None]) -> None:

@@ -1,13 +1,13 @@
-"""Starts Python programs without the seconds in which each of them loads TensorFlow.
+"""Starts Python programs by forking a process that has already loaded TensorFlow.
 
 Example:
   >>> with ForkServer() as server:
   ...     task = server.start([sys.executable, "train.py"], env=dict(os.environ))
   ...     code = task.wait(60)
 
-Loading TensorFlow takes 3 to 5 s of one core, which each task of a local cluster needs; so one
-process loads it, for all of them. Only on Linux, whose `/proc` shows that this process has no
-thread but its own, as a fork needs.
+Loading TensorFlow takes 3 to 5 s of one core in each task of a local cluster, so one process loads
+it for all of them. This works only on Linux, where `/proc` shows that the process has a single
+thread, which is a condition of a safe fork.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from compat.processes.fork_server import receive, send
 from compat.processes.forked import Forked
 
 _LOADING_SECS = 300.0
-# Variables that Python and the libraries read as they are loaded: they are the server's.
+# Variables that Python and libraries read while they load, so they have to equal the server's.
 _READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "GRPC_", "XLA_", "OMP_", "OPENBLAS_", "MKL_")
 _READ_LATE = {"TF_CONFIG", "PYTHONUNBUFFERED"}
-# With these, loading starts no thread: OpenBLAS has one a core, Arrow's allocator one of its own,
-# unless it is not used or, in older releases, told not to start it.
+# With these, loading starts no thread. By default OpenBLAS starts one for each core, and Arrow's
+# allocator starts one in the background.
 _ONE_THREAD = {
     "OPENBLAS_NUM_THREADS": "1",
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
 _TITLE_BYTES = 16384  # Room for the command lines of the tasks, which `ps` shows.
-# Without the path of this very package in `PYTHONPATH`, where it would come before Python's own.
+# Adds the path of this package only for one import, since in `PYTHONPATH` it would come first.
 _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv.pop());"
     " from compat.processes import fork_server; sys.path.pop(0); fork_server.main()"
@@ -46,7 +46,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def read_early(env: Mapping[str, str]) -> dict[str, str]:
-    """Returns those variables of `env` that all programs of one `ForkServer` have in common."""
+    """Returns the variables of `env` that all programs of one `ForkServer` have to share."""
     return {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
 
 
@@ -60,12 +60,12 @@ def start(
     shielded: bool = False,
     **options: Any,
 ) -> subprocess.Popen[bytes] | Forked:
-    """Starts a program, forked if `server` can do that, else alone; see `ForkServer.start`."""
+    """Starts a program, by `server` if that can fork it; see `ForkServer.start`."""
     given: Any = {"env": env, "stdin": stdin, **options}
     forked = server and server.start(argv, watchdog=watchdog, shielded=shielded, **given)
     if forked:
         return forked
-    if watchdog is not None:  # Not in a process that has threads, as one that trains.
+    if watchdog is not None:  # Only launchers have one; `preexec_fn` is unsafe with threads.
         given["preexec_fn"] = lambda: os.write(watchdog, b"%d " % os.getpid())
     given["stdin"] = subprocess.DEVNULL if stdin is None else stdin
     with stop_signals.blocked() if shielded else contextlib.nullcontext():
@@ -84,10 +84,10 @@ def _is_inherited(env: Mapping[str, str]) -> bool:
 
 
 class ForkServer:
-    """A process that loads TensorFlow, at the first `start` or before; a context manager.
+    """A process that loads TensorFlow, at the first `start` or by `load`; a context manager.
 
-    In a program that was itself forked, it is the server that has forked that program, if both have
-    the same environment: TensorFlow is loaded once for a sweep of clusters.
+    A forked program uses the server that has forked it, if both have the same environment, so a
+    sweep of clusters loads TensorFlow once.
 
     Args:
       preload: names of other modules to load before TensorFlow, which must neither start a thread
@@ -109,7 +109,7 @@ class ForkServer:
         self.close()
 
     def load(self, env: Mapping[str, str]) -> None:
-        """Begins to load TensorFlow, for programs with such an environment, and returns."""
+        """Begins to load TensorFlow for programs with this environment; does not wait."""
         with self._lock:
             self._load(env)
 
@@ -130,18 +130,18 @@ class ForkServer:
 
         Args:
           argv: the path of this Python, and a script or `-m` and a module, with arguments.
-          env: all of its environment.
-          cwd: its working directory, ours by default.
+          env: its whole environment.
+          cwd: its working directory; by default that of this process.
           stdout: a descriptor.
           stderr: a descriptor.
           stdin: a descriptor; nothing to read by default.
           pass_fds: descriptors that keep their numbers.
-          watchdog: a descriptor to which it writes its process id first.
-          shielded: whether it is kept from `stop_signals`, and has to end with this process.
+          watchdog: a descriptor to which it first writes its process id.
+          shielded: whether `stop_signals` do not reach it; it then has to end with this process.
 
         Returns:
-          The program; None where it has to be started otherwise: on another system, with another
-          Python, an environment that the server was not loaded with, or a server that is not safe.
+          The program; None if it has to be started as a process: on another system, with another
+          Python, with another environment than the server's, or if the server has several threads.
         """
         with self._lock:
             if not self._can_start(argv, env, cwd):
@@ -161,7 +161,7 @@ class ForkServer:
                 assert self._connection is not None
                 try:
                     send(self._connection, request, tuple(number for number, _ in numbers))
-                except OSError:  # It takes no environment of such a length.
+                except OSError:  # The environment is too long for one message.
                     return None
             pid = self._receive_start()
             if pid is None:
@@ -170,7 +170,7 @@ class ForkServer:
             return Forked(pid, self.code_of)
 
     def code_of(self, pid: int) -> int | None:
-        """Returns the exit code of a program that it has started; None while that runs."""
+        """Returns the exit code of a program of this server; None while the program runs."""
         with self._lock:
             if self._connection is not None and self._codes[pid] is None:
                 self._connection.setblocking(False)
@@ -187,7 +187,7 @@ class ForkServer:
             return self._codes[pid]
 
     def close(self) -> None:
-        """Ends the server, and with SIGKILL the process groups of what has not ended."""
+        """Ends the server, and kills the process groups of programs that still run."""
         with self._lock:
             self._abandon()
 
@@ -226,11 +226,11 @@ class ForkServer:
         self._connection = ours
 
     def _receive_start(self) -> int | None:
-        """Returns the process id of what was requested; None if it was refused."""
+        """Returns the process id of the requested program; None if the server refused."""
         while self._connection is not None:
             try:
                 message = receive(self._connection)[0]
-            except OSError:  # It takes too long; it must not start it after all.
+            except OSError:  # A server that takes too long must not start the program later.
                 message = None
             if message is not None and "started" in message:
                 return int(message["started"])
@@ -240,7 +240,7 @@ class ForkServer:
         return None
 
     def _note(self, message: Any) -> bool:
-        """Records that a program has ended; returns False if it is the server that has."""
+        """Records that a program has ended; returns False if the server itself has ended."""
         if message is None:
             self._abandon()
             return False
@@ -248,7 +248,7 @@ class ForkServer:
         return True
 
     def _abandon(self) -> None:
-        """Lets go of the server, and kills what it has started: nobody would learn of its end."""
+        """Drops the server, and kills its programs, whose ends it can no longer report."""
         if self._connection is None:
             return
         self._connection.close()
@@ -257,7 +257,7 @@ class ForkServer:
             self._process.kill()
             self._process.wait()
         for pid, code in self._codes.items():
-            for kill in (os.killpg, os.kill) if code is None else ():  # It may lead no group yet.
+            for kill in (os.killpg, os.kill) if code is None else ():  # It may have no group yet.
                 with contextlib.suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
                 self._codes[pid] = -signal.SIGKILL

@@ -1,4 +1,4 @@
-"""Child processes that live and end together, with their output in one stream."""
+"""Runs child processes that start and stop together, and merges their output."""
 
 from __future__ import annotations
 
@@ -20,60 +20,60 @@ from compat.processes.restarts import Restarts
 
 __all__ = ["MOST_TASKS", "Command", "ProcessGroup"]
 
-# What one machine can do: `select` waits for descriptors below 1024 only, and a task has several.
+# A limit, because `select` supports only descriptors below 1024, and a task needs several.
 MOST_TASKS = 200
-_POLL_SECS = 0.02  # Two failures that follow each other this closely may be told apart wrongly.
+_POLL_SECS = 0.02  # The order of two failures within this time is not known.
 
 
 @dataclass(eq=False)
 class ProcessGroup:
     """Runs commands at the same time; a context manager that leaves nothing running.
 
-    A command that fails is started again after a pause, if that may help, `max_restarts` times. The
-    first one that fails for good stops all others: SIGTERM to each one's process group and, after a
-    grace period, SIGKILL. SIGINT, SIGTERM and SIGHUP to this process do the same, however many; a
-    second SIGINT kills at once. With this process, even if SIGKILL ends it, the commands end, too.
-    Whatever a command leaves behind in its process group when it ends is stopped in the same way.
+    A command with a retryable failure is started again after a pause, up to `max_restarts` times.
+    The first command that fails for good stops all others: SIGTERM to each process group and, after
+    a grace period, SIGKILL. SIGINT, SIGTERM and SIGHUP to this process do the same; a second SIGINT
+    kills at once. If this process ends, even by SIGKILL, the commands end as well.
+    Processes that a command leaves behind in its process group are stopped in the same way.
 
-    What the commands write goes line by line to `out`, each with "[name] " before it. What cannot
-    be written, as on a full disk or a terminal that was closed, is lost, and the commands run on.
+    The lines that commands print go to `out`, each after "[name] ". Output that cannot be written,
+    as on a full disk or a closed terminal, is lost, and the commands continue.
 
     Raises:
       UserError: `chief` is not the name of a command; on entering: a command cannot be started.
-      ValueError: on entering: this is not the main thread, the only one that is told of signals.
+      ValueError: on entering: this is not the main thread, the only one that receives signals.
     """
 
     commands: Sequence[Command]
-    chief: str | None = None  # Name of the command after whose end the others have to end, too.
-    servers: Sequence[str] = ()  # Those that never end; stopped when all others ended with 0.
-    last: Sequence[str] = ()  # Those that others need in order to end well; stopped last as well.
-    beside: Sequence[str] = ()  # Those whose failure stops nobody, and is none of the group.
-    say: Callable[[str], None] = print  # Told who failed, and who is stopped.
+    chief: str | None = None  # The command after which the others have to end, too.
+    servers: Sequence[str] = ()  # Commands that never end; stopped when all others ended with 0.
+    last: Sequence[str] = ()  # Commands that others need to end well; stopped last.
+    beside: Sequence[str] = ()  # Commands whose failure is not one of the group.
+    say: Callable[[str], None] = print  # Receives lines about failures and stops.
     out: TextIO | None = None
     grace: float = 10.0  # Seconds between SIGTERM and SIGKILL.
     patience: float = 30.0  # Seconds that the others have after the chief has ended with 0.
-    silence: float = 600.0  # Seconds without output after which those beside are stopped, last.
-    overdue: int = 1  # Exit code if commands had to be stopped because they ran on.
-    max_restarts: int = 0  # Of each command, by its own fault; see `Restarts`.
-    fork_server: ForkServer | None = None  # Starts what it can without loading TensorFlow.
-    is_retryable: Callable[[int], bool] = errors.is_retryable  # By the exit code of a start.
-    logs: Mapping[str, TextIO] = field(default_factory=dict)  # Also take the lines, by name.
-    watch: Callable[[str, int | None], object] = lambda name, code: None  # Starts, ends with code.
+    silence: float = 600.0  # Seconds without output after which commands `beside` are stopped.
+    overdue: int = 1  # Exit code if commands had to be stopped after the chief's end.
+    max_restarts: int = 0  # Restarts of each command by its own fault; see `Restarts`.
+    fork_server: ForkServer | None = None  # Forks commands, so that they need not load TensorFlow.
+    is_retryable: Callable[[int], bool] = errors.is_retryable  # Whether an exit code is retryable.
+    logs: Mapping[str, TextIO] = field(default_factory=dict)  # By name, files for the lines.
+    watch: Callable[[str, int | None], object] = lambda name, code: None  # Called at starts, ends.
 
     def __post_init__(self) -> None:
         names = [command.name for command in self.commands]
         if self.chief is not None and self.chief not in names:
             raise UserError(f"chief {self.chief!r} is no task; use one of {', '.join(names)}")
         self._last = {*self.servers, *self.last}
-        self._missed: set[str] = set()  # Those beside that have failed.
+        self._missed: set[str] = set()  # Commands `beside` that have failed.
         self._out = self.out or sys.stdout
         self._output = Output(self._out, names)
         self._restarts = Restarts(self.max_restarts, self.beside, self.is_retryable)
         self._children: list[Child] = []
         self._exit_code: int | None = None
-        self._stop_grace: float | None = None  # None while nothing is being stopped.
+        self._stop_grace: float | None = None  # None until the group is being stopped.
         self._chief_ended: float | None = None
-        self._heard = 0.0  # When one of those beside last wrote something.
+        self._heard = 0.0  # When a command `beside` last printed something.
         self._signals: list[int] = []
         self._handled = contextlib.ExitStack()
 
@@ -95,7 +95,7 @@ class ProcessGroup:
 
     def __exit__(self, *exception: Any) -> None:
         if self._is_busy():
-            self._exit_code = self._exit_code or 1  # What we stop ourselves is no failure.
+            self._exit_code = self._exit_code or 1  # A stop by this process is not a failure.
         try:
             self._stop(self.grace)
             self.wait()
@@ -106,9 +106,9 @@ class ProcessGroup:
     def wait(self) -> int:
         """Returns when all commands have ended.
 
-        The result is 0 if all ended with 0; else what came first: the exit code of a command that
-        failed, 128 + n if signal n killed it or was received by us; 1 if commands were still
-        running long after the chief's end; 141 if nobody reads our output.
+        Returns 0 if all ended with 0. Otherwise the first event counts: the exit code of a failed
+        command, or 128 + n if signal n killed it or stopped this process; `overdue` if commands
+        still ran long after the chief's end; 141 if the reader of the output has exited.
         """
         while self._is_busy():
             readable = [child.output for child in self._running() if not child.at_end]
@@ -135,14 +135,14 @@ class ProcessGroup:
         return [c.name for c in self._children if c.returncode is None or c.again_at is not None]
 
     def _judge(self) -> None:  # noqa: C901
-        """Stops the others if something has happened that calls for it."""
+        """Stops the group after a signal, a failure or the end of the chief."""
         if self._signals.count(signal.SIGINT) > 1:
             self._stop(grace=0.0)
         elif self._stop_grace is not None:
             self._stop(self._stop_grace)
         for signum in self._signals:
             self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
-        # Who has lost another one comes after that one, whose failure excuses it.
+        # A command that has lost another one comes later, since the other's failure excuses it.
         for child in sorted(self._children, key=lambda c: c.returncode == PeerError.exit_code):
             if child.returncode and child.again_at is None and child.name not in self._missed:
                 self._fail(child, child.returncode)
@@ -157,7 +157,7 @@ class ProcessGroup:
             if self.chief in ended or (self.chief is None and idle):
                 self._chief_ended = now
         elif unfinished and idle:
-            # Such as an evaluator, which has the last checkpoint to evaluate.
+            # For example an evaluator, which still evaluates the last checkpoint.
             if now - max(self._chief_ended, self._heard) > self.silence:
                 self._conclude(
                     self.overdue, f"no output for {self.silence:g} s after {chief} ended"
@@ -179,11 +179,11 @@ class ProcessGroup:
             self._conclude(code, reason)
         else:
             self._missed.add(child.name)
-            if not is_stopping:  # Else it is we who have stopped it.
+            if not is_stopping:  # Otherwise this process has stopped it.
                 self._announce(f"{reason}; the others go on")
 
     def _alone(self) -> str:
-        """Returns, for a line, who has ended well and will not help what is started again."""
+        """Returns a phrase with the commands that have ended well and are not started again."""
         helps = {*self.servers, *self.last, *self.beside}
         ended = [c.name for c in self._children if c.returncode == 0 and c.name not in helps]
         return f", without {', '.join(ended)}, which has made its part" if ended else ""
@@ -205,13 +205,13 @@ class ProcessGroup:
         self._stop(self.grace)
 
     def _announce(self, line: str) -> None:
-        with self._writing():  # So that it is said before the grace period, not after it.
+        with self._writing():  # Flushes the line before the grace period.
             self._output.clear()
             self._out.flush()
             self.say(line)
 
     def _stop(self, grace: float) -> None:
-        """Stops what runs; what others need only once these have ended, unless all is killed."""
+        """Stops the running commands, those of `last` after the others, unless all are killed."""
         self._stop_grace = grace
         for child in self._children:
             child.again_at = None
@@ -227,18 +227,18 @@ class ProcessGroup:
         with self._writing():
             self._output.write(child.name, lines, child.unfinished)
         if lines and child.name in self.logs:
-            with contextlib.suppress(OSError):  # As for the output.
+            with contextlib.suppress(OSError):  # Lines that cannot be written are lost.
                 self.logs[child.name].write("".join(f"{line}\n" for line in lines))
                 self.logs[child.name].flush()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Flushes the output at the end; stops all if nobody reads it, as in `... | head`."""
+        """Flushes the output at the end; stops all if its reader has exited, as in `... | head`."""
         try:
             yield
             self._out.flush()
         except BrokenPipeError:
-            discard(self._out)  # Or Python's exit would fail.
+            discard(self._out)  # Otherwise Python's exit would fail.
             self._conclude(128 + signal.SIGPIPE, "nobody reads the output any more")
         except OSError:
             pass

@@ -1,4 +1,4 @@
-"""Runs a program once per task of a cluster on this machine, each on a port reserved for it."""
+"""Runs a program as each task of a cluster on this machine, on reserved ports."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ Hosts = Mapping[str, Sequence[str]]  # The addresses of each job.
 
 
 class LocalCluster(ContextManager["LocalCluster"]):
-    """The tasks of a cluster; a context manager that reserves their ports until it is left.
+    """The tasks of a cluster; a context manager that reserves their ports.
 
-    `hosts` has the addresses of each job, on loopback. The program's servers may `inherit` a port
-    that they release, as `compat.Server` does. Otherwise, where a port cannot be shared (macOS), it
-    is free while a task starts. More tasks than one machine can have are a `UserError`.
+    `hosts` has the addresses of each job, on loopback. Servers that release an inherited port, as
+    `compat.Server` does, may `inherit` theirs. For other servers a port that cannot be shared
+    (macOS) is free while the task starts. Raises `UserError` if there are more tasks than one
+    machine can run.
     """
 
     def __init__(self, counts: Mapping[str, int], inherit: bool = False) -> None:
@@ -57,7 +58,7 @@ class LocalCluster(ContextManager["LocalCluster"]):
         env: Mapping[str, str] | None = None,
         **options: Any,
     ) -> list[Command]:
-        """Returns the command of each task; options are those of the function `commands`."""
+        """Returns the command of each task; the options are those of the function `commands`."""
         found = commands(self.hosts, words, env, gpus=visible_gpus(os.environ), **options)
         ports = {f"{task.job} {task.index}": port for task, port in self._ports.items()}
         return [self._with_port(command, ports.get(command.name)) for command in found]
@@ -73,9 +74,9 @@ class LocalCluster(ContextManager["LocalCluster"]):
     ) -> int:
         """Runs commands in a `ProcessGroup` with these options; returns the exit code.
 
-        Those that `fork_server` can start load TensorFlow once for all; it is closed at the end.
+        Commands that `fork_server` can start load TensorFlow once; it is closed at the end.
         """
-        # A restarted task finds its port still reserved, where it can be shared.
+        # The port of a restarted task is still reserved, if ports can be shared.
         shared = all(port.share() for port in self._ports.values())
         if not shared and not self._inherit:
             self.release()
@@ -105,10 +106,10 @@ def commands(
     variables: Callable[[Task], Mapping[str, str]] | None = None,
     gpus: Sequence[str] = (),
 ) -> list[Command]:
-    """Returns the command of each task: an evaluator first, then the jobs in their order.
+    """Returns the command of each task: an evaluator first, then the jobs in order.
 
-    `words` returns the command line of a task, `env` and `variables` are added to its environment;
-    `gpus`, as `CUDA_VISIBLE_DEVICES` names them, go to the tasks that compute, in turn, one each.
+    `words` returns the command line of a task; `env` and `variables` are added to its environment.
+    The tasks that compute get one of the `gpus`, as `CUDA_VISIBLE_DEVICES` names them, in turn.
     """
     tasks = [Task("evaluator", 0)] if evaluator else []
     tasks += [Task(job, index) for job in hosts for index in range(len(hosts[job]))]
@@ -132,7 +133,7 @@ def visible_gpus(environment: Mapping[str, str]) -> list[str]:
     """
     limit = environment.get(_GPU_VARIABLE)
     if limit is not None:
-        # As CUDA does: the first entry that names no device ends the list.
+        # As in CUDA, the first entry that does not name a device ends the list.
         names = (name.strip() for name in limit.split(","))
         return list(itertools.takewhile(lambda name: name not in ("", "-1"), names))
     return [str(index) for index in range(_count_gpus(environment))]
@@ -152,5 +153,5 @@ def _count_gpus(environment: Mapping[str, str]) -> int:
             ).stdout
             return sum(line.startswith(b"GPU ") for line in listed.splitlines())
         except (OSError, subprocess.SubprocessError):
-            pass  # Installed without a driver, or a driver that does not answer.
+            pass  # There is no driver, or it does not answer.
     return len(list(_GPU_FOLDER.iterdir())) if _GPU_FOLDER.is_dir() else 0

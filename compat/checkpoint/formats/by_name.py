@@ -12,7 +12,7 @@ from compat.checkpoint.formats.stored import Slot, Stored, Values
 
 
 def known(path: str, values: Values) -> Stored:
-    """Returns the variables of a checkpoint, with what its slots and counters are."""
+    """Returns the variables of a checkpoint, and the roles of its slots and counters."""
     groups: dict[tuple[str, str, str], dict[int, str]] = collections.defaultdict(dict)
     counters = {}
     for name in values:

@@ -1,9 +1,9 @@
 """Weights of Keras 3: files `*.weights.h5`, as `model.save_weights` writes them.
 
-The file numbers the variables of each layer: `layers/dense/vars/0`. A layer's variables have the
-names here that Keras gives them, `hidden/kernel`, if the class of the layer tells which they are.
-An optimizer numbers its slots in the order of the model's variables, which the file does not have;
-they are told apart where the shapes allow one order only.
+The file numbers the variables of each layer: `layers/dense/vars/0`. If the class of a layer is
+known, its variables get the names that Keras gives them, `hidden/kernel`. An optimizer numbers its
+slots in the order of the model's variables, which the file does not have, so the slots are matched
+only if the shapes allow a single order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _VARIABLES: Mapping[str, Sequence[str]] = {
 # Those that come with all their variables, or with an unknown part of them.
 _WHOLE = {"batch_normalization": _NORM, "layer_normalization": _NORM[:2]}
 _UNTRAINED = _NORM[2:]
-_MOST_TIMES = 1100  # By which HDF5 compresses at most.
+_MOST_TIMES = 1100  # The highest compression ratio of HDF5.
 _OPTIMIZER = "optimizer/vars"
 # The slots of Keras' optimizers in the order of the file.
 _SLOTS = {
@@ -56,15 +56,15 @@ Layer = Sequence[str]  # The names of a layer's trained variables.
 
 
 def is_one(path: str) -> bool:
-    """Whether a path is that of such a file."""
+    """Whether a path is that of a file of Keras weights."""
     return path.endswith(ENDING)
 
 
 def read(path: str) -> Stored:
-    """Returns the variables of a file, with what the optimizer's are.
+    """Returns the variables of a file, and the roles of the optimizer's variables.
 
     Raises:
-      UserError: it cannot be read, or h5py is not installed, which TensorFlow brings.
+      UserError: it cannot be read, or h5py, which TensorFlow requires, is not installed.
     """
     if not os.path.isfile(path):
         raise UserError(f"{path} is not a file; name one of model.save_weights of Keras 3")
@@ -78,7 +78,7 @@ def read(path: str) -> Stored:
             }
     except UserError:
         raise
-    except Exception as error:  # What h5py raises of broken files is no closed set.
+    except Exception as error:  # h5py raises errors of many classes for broken files.
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(
             f"{path} cannot be read ({reason}); name a file of model.save_weights"
@@ -117,7 +117,7 @@ def _h5py() -> Any:
 def _check_that_all_is_inside(path: str, file: Any) -> None:
     """Raises `UserError` if a part of a file is in another file, or far larger than the file.
 
-    HDF5 reads, and writes, any file of its user that the stored one names.
+    HDF5 reads, and writes, any file of the user that a stored file refers to.
     """
     most = _MOST_TIMES * os.path.getsize(path)
 
@@ -127,7 +127,7 @@ def _check_that_all_is_inside(path: str, file: Any) -> None:
             if type(link).__name__ == "ExternalLink":
                 raise _foreign(path, where, f"is a link to the file {link.filename!r}")
             if type(link).__name__ != "HardLink":
-                continue  # What a soft link leads to has a hard one, too.
+                continue  # The target of a soft link has a hard link as well.
             item = group[name]
             if not hasattr(item, "shape"):
                 if hasattr(item, "keys") and item.id not in seen:
@@ -177,7 +177,7 @@ def _class(group: str) -> str:
 
 
 def _names(groups: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> dict[str, str]:
-    """Returns the names of variables by their keys, where they can be told."""
+    """Returns the names of variables by their keys, as far as they are known."""
     names = {}
     repeated = collections.Counter(labels.values())
     for group, numbers in groups.items():
@@ -195,7 +195,7 @@ def _layers(
 ) -> list[list[Layer]]:
     """Returns the layers of each class in the order of the model."""
 
-    def is_trained(name: str) -> bool:  # Not a generator of random numbers, for one.
+    def is_trained(name: str) -> bool:  # A random generator's state, for example, is not.
         return name.rpartition("/")[2] not in _UNTRAINED and values[name].dtype.kind == "f"
 
     classes: dict[str, list[str]] = collections.defaultdict(list)
@@ -211,7 +211,7 @@ def _layers(
 
 
 def _rate(values: Values) -> float | None:
-    """Returns the learning rate; None if a schedule computes it, which no file has."""
+    """Returns the learning rate; None if a schedule, which files do not have, computes it."""
     rate = values.get(f"{_OPTIMIZER}/1")
     return float(rate) if rate is not None and rate.shape == () else None
 
@@ -237,14 +237,14 @@ def _slots(values: Values, optimizer: str, layers: Sequence[Sequence[Layer]]) ->
 def _order(
     shapes: Sequence[tuple[int, ...]], values: Values, layers: Sequence[Sequence[Layer]]
 ) -> list[str]:
-    """Returns the variables in the only order of the layers that has these shapes, else none."""
+    """Returns the variables in the only order of layers with these shapes; () if several have."""
 
     def fits(layer: Layer, at: int) -> bool:
         return [values[name].shape for name in layer] == list(shapes[at : at + len(layer)])
 
     @functools.lru_cache(maxsize=None)
     def orders(taken: tuple[int, ...], at: int) -> tuple[tuple[str, ...], ...]:
-        """Returns up to two orders of the layers that are left."""
+        """Returns up to two orders of the remaining layers."""
         if all(count == len(found) for count, found in zip(taken, layers)):
             return ((),) if at == len(shapes) else ()
         ways: list[tuple[str, ...]] = []

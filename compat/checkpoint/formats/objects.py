@@ -34,7 +34,7 @@ _ROLES = {
 
 
 def role(optimizer: str, slot: str) -> str | None:
-    """Returns what a slot of an optimizer of Keras is, such as "Adam m"; None if not known."""
+    """Returns the role of a slot of a Keras optimizer, such as "Adam m"; None if unknown."""
     for name, (known, roles) in _ROLES.items():
         kind = roles.get(slot, slot)
         is_known = any(kind in kinds for kinds in stored.ROLES[known])
@@ -44,14 +44,14 @@ def role(optimizer: str, slot: str) -> str | None:
 
 
 def plain(optimizer: str) -> str:
-    """Returns the name of an optimizer as its class has it, "rmsprop" also for "rm_sprop"."""
+    """Returns the lower-case class name of an optimizer: "rmsprop" also for "rm_sprop"."""
     return optimizer.lower().replace("_", "")
 
 
 def factor(kind: str, learning_rate: float | None) -> float | None:
-    """Returns a slot's value in Keras for each 1.0 in TensorFlow 1.x; None if that is not known.
+    """Returns the factor from a slot's value in TensorFlow 1.x to Keras; None if unknown.
 
-    Keras adds the learning rate to the momentum of SGD, with a minus.
+    Keras stores the momentum of SGD multiplied by minus the learning rate.
     """
     if kind != "Momentum momentum":
         return 1.0
@@ -59,12 +59,12 @@ def factor(kind: str, learning_rate: float | None) -> float | None:
 
 
 def is_one(values: Values) -> bool:
-    """Whether what was read of a checkpoint is object-based."""
+    """Whether the values of a checkpoint are those of an object-based one."""
     return GRAPH in values
 
 
 def known(path: str, values: Values) -> Stored:
-    """Returns the variables of a checkpoint, with what its slots and counters are."""
+    """Returns the variables of a checkpoint, and the roles of its slots and counters."""
     graph = _graph(path)
     names = _names(graph, values)
     arrays = {names[key]: value for key, value in values.items() if key in names}
@@ -86,11 +86,11 @@ def known(path: str, values: Values) -> Stored:
 
 
 def keyed(like: Stored, values: Values) -> Values:
-    """Returns what to write for the program of `like`: its objects, with these values."""
+    """Returns the entries to write for the program of `like`: its objects, with these values."""
     reader = tf.train.load_checkpoint(like.path)
     every = {like.keys[name]: value for name, value in values.items()}
     for key in set(reader.get_variable_to_shape_map()) - set(every):
-        value = reader.get_tensor(key)  # Such as the graph of the objects.
+        value = reader.get_tensor(key)  # An entry that is not a variable, as the object graph.
         # An array of bytes would lose zeros at the end.
         every[key] = np.array(value, dtype=object) if isinstance(value, bytes) else value
     return every
@@ -143,7 +143,7 @@ def _listed(graph: Any, names: Mapping[str, str], rates: Mapping[str, float]) ->
 
 
 def _of_slots(names: list[str]) -> str:
-    """Returns which optimizer has slots of these names."""
+    """Returns the name of the optimizer that has slots of these names."""
     for slot, optimizer in (
         ("m", "adam"),
         ("rms", "rmsprop"),
@@ -158,7 +158,7 @@ def _of_slots(names: list[str]) -> str:
 
 
 def _named(names: Mapping[str, str], values: Values, rates: Mapping[str, float]) -> dict[str, Slot]:
-    """Returns the slots that only their names tell: of Keras 3, and of Keras since 2.11."""
+    """Returns the slots that only their names identify: those of Keras 3, and of Keras 2.11 on."""
     slots = {}
     for key, name in names.items():
         place, inside, _ = key.partition("/_variables/")

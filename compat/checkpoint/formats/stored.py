@@ -1,4 +1,4 @@
-"""What a file of variables holds in any format: arrays by name, and what the slots belong to."""
+"""The contents of a file of variables in any format: arrays by name, and owners of slots."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ ROLES: Mapping[str, Sequence[Sequence[str]]] = {
     "Adam": (("m", "v"),),
     "Ftrl": (("accumulator", "linear"),),
     "Momentum": (("momentum",),),
-    # Centered, it has three.
+    # A centered RMSProp has three slots.
     "RMSProp": (("velocity", "momentum"), ("velocity", "average_gradient", "momentum")),
 }
 
-# What a variable that belongs to no other one counts or sets.
+# The kinds of variables that do not belong to another variable.
 BETA_POWERS = ("beta1_power", "beta2_power")
 GLOBAL_STEP = "global_step"
 ITERATIONS = "iterations"
-SETTING = "setting"  # Such as the learning rate: the new program's own is kept.
+SETTING = "setting"  # Such as the learning rate; the value of the new program is kept.
 
 
 @dataclass(frozen=True)
 class Slot:
-    """What an optimizer keeps for one variable."""
+    """A slot of an optimizer for one variable."""
 
     variable: str
-    role: str  # Such as "Adam m": the optimizer, and which one of its slots.
-    factor: float = 1.0  # The value is this times that of TensorFlow 1.x's optimizer.
+    role: str  # The optimizer and the name of the slot, such as "Adam m".
+    factor: float = 1.0  # The value divided by the one that TensorFlow 1.x would store.
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Stored:
     path: str
     values: Values
     slots: Mapping[str, Slot] = field(default_factory=dict)
-    counters: Mapping[str, str] = field(default_factory=dict)  # Kinds, as above, by name.
+    counters: Mapping[str, str] = field(default_factory=dict)  # The kinds above, by name.
     keys: Mapping[str, str] = field(default_factory=dict)  # Keys in the file, by name.
 
     def slot(self, variable: str, role: str) -> str | None:
@@ -60,7 +60,7 @@ class Stored:
 
 
 def owner(name: str, variables: Container[str]) -> str:
-    """Returns the variable to which a slot belongs by its name, or "".
+    """Returns the variable to which a slot belongs, by the slot's name, or "".
 
     TensorFlow 1.x names the slot of `w` `w/Adam`, or `train/w/Adam` in the optimizer's scope.
     """
