@@ -51,11 +51,16 @@ def verdict(proof: Proof) -> str:
         return f"differ: {one_line(found.verdict)}"
     worst = found.worst()
     calls = len(proof.a.calls)
+    if worst is None and proof.gathers:
+        return (
+            f"equal: the variables after {calls} training calls; no loss was fetched; largest "
+            f"relative difference of what was added to a variable {found.change:.2g}"
+        )
     if worst is None:
         return f"equal: the variables after each of {calls} training calls; no loss was recorded"
+    added = f", of what was added to a variable {found.change:.2g}" if proof.gathers else ""
     first = "the first " if proof.a.is_cut else ""
     what, kind = ("values", "") if proof.a.trains_nothing else ("losses", "training ")
-    added = f", of what was added to a variable {found.change:.2g}" if proof.gathers else ""
     return (
         f"equal: {len(found.losses)} {what} of {first}{calls} {kind}calls; largest relative "
         f"difference {worst.gap.error:.2g}{added}, tolerance {proof.rtol:.2g}"
