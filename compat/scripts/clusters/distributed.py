@@ -96,6 +96,9 @@ class Server(tf1.train.Server, metaclass=Old):
         if isinstance(server_or_cluster_def, tf1.train.ClusterSpec):
             prepare(server_or_cluster_def, job_name, task_index)
         super().__init__(server_or_cluster_def, job_name, task_index, protocol, config, start)
+        self._ends = False
+        if not _starts():
+            return
         own_targets.add(text(self.target))
         definition = self.server_def
         cluster = tf1.train.ClusterSpec(definition.cluster).as_dict()
@@ -164,8 +167,8 @@ def departures() -> Departures | None:
 def install() -> None:
     """Restricts servers, also those of an Estimator, to this machine without `--allow_network`."""
     original = tf1.train.Server.__init__
-    if not getattr(original, "serves", True):
-        return  # `compat prove` starts no server.
+    if not _starts():
+        return
 
     @functools.wraps(original)
     def init(self: Any, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> None:
@@ -176,6 +179,11 @@ def install() -> None:
         original(self, server_or_cluster_def, *args, **kwargs)
 
     tf1.train.Server.__init__ = init
+
+
+def _starts() -> bool:
+    """Whether a server starts; under `compat prove` none does, and the process is in no cluster."""
+    return getattr(tf1.train.Server.__init__, "serves", True)
 
 
 def _hosts(cluster: Any) -> list[str]:

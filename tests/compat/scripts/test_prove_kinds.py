@@ -166,14 +166,16 @@ def test_an_old_script_is_proven_on_the_modern_runtime(
 
 @pytest.mark.slow
 def test_script_whose_hosts_are_elsewhere_is_proven_as_one_worker(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, runtimes: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No server is started, so no other machine has to be allowed."""
     (tmp_path / "old.py").write_text(OLD.replace("localhost", "192.0.2.1"), encoding="utf-8")
-    assert main(["--steps=5", str(tmp_path / "old.py")]) == 0
-    said = capsys.readouterr().out
-    assert "cluster: one worker, in one process" in said
-    assert "equal: 5 losses of the first 5 training calls" in said
+    sides = ["migrated", "run", *(["run --runtime=modern"] if "modern" in runtimes else [])]
+    for side in sides:
+        assert main([f"--b={side}", "--steps=5", str(tmp_path / "old.py")]) == 0
+        said = capsys.readouterr().out
+        assert "cluster: one worker, in one process" in said
+        assert "equal: 5 losses of the first 5 training calls" in said
 
 
 def test_inputs_that_tensorflow_has_numbered_are_fed_in_their_order() -> None:
