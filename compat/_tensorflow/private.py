@@ -521,6 +521,17 @@ def cancellation_manager() -> Any:
     return importlib.import_module("tensorflow.python.eager.cancellation").CancellationManager()
 
 
+def tensor_in_memory_of(array: Any, dtype: Any) -> Any:
+    """Returns an eager tensor that has the memory of an array, if that is aligned; else a copy.
+
+    Where the constructor is gone, an `AttributeError`.
+    """
+    context = importlib.import_module("tensorflow.python.eager.context").context()
+    context.ensure_initialized()
+    make = importlib.import_module("tensorflow.python.framework.ops").EagerTensor
+    return make(array, context.device_name, dtype.as_datatype_enum)
+
+
 def set_device(op: Any, device: str) -> None:
     """Changes the device of an operation that no session has run yet.
 

@@ -31,6 +31,7 @@ from compat.runtime.graphs.part import lasts
 from compat.runtime.graphs.walk import Needed
 
 _WAIT_SECS = 1.0
+_ALIGNMENT = 64  # In bytes, for Eigen.
 _GROUPS, _ENOUGH = 10, 5  # After ten groups of fewer than five calls, a kind is not gathered.
 _PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
@@ -158,7 +159,7 @@ class _Group:
     def add(self, arrays: Sequence[np.ndarray]) -> list[Value]:
         """Adds a call; returns its values."""
         if not self.size:
-            self._rows = [np.empty((self._ahead.most, *a.shape), a.dtype) for a in arrays]
+            self._rows = [_rows(self._ahead.most, array) for array in arrays]
         for row, array in zip(self._rows, arrays):
             row[self.size] = array  # Copied, since the program may change the array it has fed.
         self.size += 1
@@ -169,6 +170,9 @@ class _Group:
         """Makes the calls."""
         chain = self.kind.chain
         made: list[Any] = []
+        for row in self._rows:  # What is final need not be copied again.
+            row.setflags(write=False)
+            row.base.setflags(write=False)
         # A session of `compat` checks that its peers are alive.
         run = getattr(self.session, "call", functools.partial(tf1.Session.run, self.session))
         try:
@@ -342,6 +346,16 @@ class Ahead:
         alone = [(kind.calls - kind.gathered, kind.obstacle) for kind in kinds if kind.obstacle]
         for count, obstacle in sorted(alone)[-1:]:
             print(f"{head}: {count} calls were made alone, since {obstacle}", flush=True)
+
+
+def _rows(count: int, array: np.ndarray) -> np.ndarray:
+    """Returns an array with so many rows like one, in memory as TensorFlow aligns its own."""
+    if array.dtype.hasobject:
+        return np.empty((count, *array.shape), array.dtype)[:]
+    size = count * array.nbytes
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % _ALIGNMENT
+    return memory[begin : begin + size].view(array.dtype).reshape(count, *array.shape)
 
 
 def _group_of(value: Any) -> Any:

@@ -14,6 +14,8 @@ import re
 import threading
 from typing import Any, Callable, Iterator, Sequence
 
+import numpy as np
+
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.graphs import part
 from compat.runtime.graphs.dependence import Dependence, holds_state
@@ -167,7 +169,7 @@ class GraphSession:
             _say_what_is_traced()
         secs = options.timeout_in_ms / 1000 if options is not None else 0
         with eagerly():
-            arguments = [tf.constant(values[t.name], t.dtype.base_dtype) for t in cut.inputs]
+            arguments = [_tensor(values[t.name], t.dtype.base_dtype) for t in cut.inputs]
             outputs = self._called(function, arguments, secs)
             return [output.numpy() for output in outputs[: len(fetches)]]
 
@@ -265,6 +267,17 @@ class GraphSession:
         if nodes:
             with contextlib.suppress(tf1.errors.OpError), eagerly():
                 part.free(list(nodes.values()))
+
+
+def _tensor(value: Any, dtype: Any) -> Any:
+    """Returns an argument of a function: a copy, unless nobody can write to the array."""
+    owner = value
+    while isinstance(owner, np.ndarray) and owner.base is not None and not owner.flags.writeable:
+        owner = owner.base
+    is_final = isinstance(owner, np.ndarray) and not owner.flags.writeable
+    if is_final and value.dtype == dtype.as_numpy_dtype and not value.dtype.hasobject:
+        return private.tensor_in_memory_of(value, dtype)
+    return tf.constant(value, dtype)
 
 
 @functools.lru_cache(maxsize=None)
