@@ -29,7 +29,7 @@ SHOWN_BY = {
     "init_op=None with an init_fn undoes a restore": SUPERVISOR
     + "test_init_op_is_not_run_after_a_restore",
     "each step of one call has an iterator of its own, or draws the same numbers": (
-        "compat/test_inputs.py::test_steps_of_one_call_share_an_iterator_and_draw_other_numbers"
+        "compat/test_inputs.py::test_steps_share_an_iterator_and_draw_other_numbers"
     ),
     "what is made outside of compat.device trains alone": (
         "compat/test_lifting.py::test_what_is_made_outside_of_the_scope_would_train_alone"

@@ -341,8 +341,7 @@ def step(
     Random operations and initial values that are given `seed=` draw the same numbers on both
     runtimes. `tf1.set_random_seed` alone makes runs of one runtime and release repeatable, not
     those of the other, because TensorFlow derives seeds from a count of operations that differs
-    between the runtimes. On the modern runtime the updates of one `run_many` draw other numbers
-    than the same number of calls.
+    between the runtimes. The updates of one `run_many` draw the numbers that as many calls would.
 
     On the modern runtime, another worker repeats a whole call that a lost worker had begun. So each
     loss of a worker may apply up to the `count` steps of one `run_many` twice.

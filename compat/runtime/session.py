@@ -210,9 +210,15 @@ class Session(abc.ABC):
         the number of updates that it has made, and the values of the last.
       is_overdue: called while a call is being built, and every few seconds during the call; if it
         returns true, the call raises `Interrupted`. The updates of that call may still be made.
+      last_step: the global step at which training ends; None if it is unknown. Larger calls are
+        built only if the steps that are left make it worth it.
+      on_build: called before a call of several steps is built, with the number of steps that it
+        makes, and an estimate of the seconds that building it takes.
     """
 
     planned_step: int = 0
+    last_step: int | None = None
+    on_build: Callable[[int, float], object] | None = None
     on_updates: Callable[[int | None, int, Values], object] | None = None
     is_overdue: Callable[[], bool] | None = None
 
@@ -235,8 +241,8 @@ class Session(abc.ABC):
     def run_many(self, step: Step, *stacked: Any, count: int | None = None) -> Values:
         """Runs several updates; returns the values of the last. On no updates, {}.
 
-        On the modern runtime these updates are one closure, which one worker runs; for the first
-        200 updates of calls of this size, they are closures of 10.
+        On the modern runtime one closure, which one worker runs, makes as many of these updates as
+        pay: the session measures what building a larger one takes, and what it saves.
 
         Args:
           step: as for `run`.

@@ -88,7 +88,7 @@ def train(
             if not coordinates and not together and resumes:
                 used = tally.batches(trainer)
             batches.skip(used)
-        session.on_updates = tally.add
+        session.on_updates, session.last_step = tally.add, schedule.last_step
         if server is not None and not together:
             inner.callback(tally.record, settings.logdir)
         training = _Training(
@@ -165,6 +165,7 @@ class _Training:
             read_weights=functools.partial(session.read, weights),
             select=select,
         )
+        session.on_build = functools.partial(_announce_call, session, console.say)
         reporter.request = early_stopping.standing(settings.logdir, first, patience)
         goes_on = self.resumes and schedule.total_steps is None
         graph_def = program.train.graph_def()
@@ -305,6 +306,16 @@ class _Training:
                 f"{error}; the last good checkpoint stays; "
                 f"lower --learning_rate={self.program.experiment.settings.learning_rate:g}"
             ) from error
+
+
+def _announce_call(
+    session: compat.Session, say: Callable[[str], object], size: int, secs: float
+) -> None:
+    """Logs that a call of several steps is built now."""
+    say(
+        f"from step {session.planned_step} on, calls of {size} steps; building the first one takes "
+        f"about {secs:.1f} s"
+    )
 
 
 def selection(experiment: Any, resume_step: int, say: Callable[[str], object]) -> Selection:

@@ -98,8 +98,9 @@ def _run(
             return None
         # What was lost, or a call that was left behind, may hold up Python's end, or abort it.
         stuck = watchdog.is_stuck() or (isinstance(error, Stopped) and error.loses)
-        if server is not None and (server.serves or lost is not None or stuck):
-            server.announce_end()  # For Python's end, which would, is passed over.
+        if stuck or (server is not None and (server.serves or lost is not None)):
+            if server is not None:
+                server.announce_end()  # For Python's end, which would, is passed over.
             exit_at_once(lost or error)
         if lost is None:
             raise

@@ -76,10 +76,10 @@ def test_an_operation_that_no_value_depends_on_does_not_run(took: Any) -> None:
     assert took[0]["stray"] == 0
 
 
-def test_steps_of_one_call_share_an_iterator_and_draw_other_numbers(took: Any) -> None:
-    """Two steps a call; on two workers each has an iterator, and a call may be of either."""
+def test_steps_share_an_iterator_and_draw_other_numbers(took: Any) -> None:
+    """Two steps each time; on two workers each has an iterator, and a step may be of either."""
     report, elements = took
     if len(elements) == 4:
         assert [values["taken"] for values in report["draws"]] == [1, 3, 5]
         assert len({values["drawn"] for values in report["draws"]}) == 3
-    assert {values["taken"] for values in report["draws"]} <= {1, 3, 5}
+    assert {values["taken"] for values in report["draws"]} <= set(range(6))

@@ -17,20 +17,19 @@ def test_many_updates_give_the_values_of_the_last(ran: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["function", "tape", "dropout"])
 def test_many_updates_are_what_as_many_calls_are(ran: Any, runtime: str, kind: str) -> None:
-    """Bit for bit; only where copies would draw other numbers, each has a call of its own."""
+    """Bit for bit, random numbers included; the legacy runtime has no copies that draw."""
     found = ran["in_one_call"][kind]
-    assert found["one"][0]["global_step"] == 147
+    assert found["one"][0]["global_step"] == 157
     if runtime == "legacy":
         assert found["updates_in_a_call"] == (1 if kind == "dropout" else 20)
     else:
-        assert found["updates_in_a_call"] == [10] * 10 + [50, 3]
+        assert found["updates_in_a_call"] == [5, 25]
         assert found["traced"] == 1
-    if runtime == "legacy" or kind != "dropout":
-        assert found["many"] == found["one"]
+    assert found["many"] == found["one"]
 
 
 def test_a_call_is_given_up_while_it_is_built(ran: Any, runtime: str) -> None:
-    assert ran["interrupted"] == ([8, 200, 200, 250] if runtime == "modern" else None)
+    assert ran["interrupted"] == ([True, 150, 150, 200] if runtime == "modern" else None)
 
 
 def test_the_planned_step_counts_what_was_handed_out(ran: Any) -> None:

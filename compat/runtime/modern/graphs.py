@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from compat.runtime.graphs.nodes import (
-    called_functions,
-    is_seeded,
-    register_functions,
-    rename_functions,
-    scopes,
-)
+from compat.runtime.graphs.nodes import called_functions, scopes
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
@@ -30,30 +24,6 @@ def inputs(graph_def: Any) -> set[str]:
     """Returns the names of the tensors that the nodes of a graph take, such as "x:0"."""
     names = {name for node in graph_def.node for name in node.input if name[0] != "^"}
     return {name if ":" in name else f"{name}:0" for name in names}
-
-
-def reseeded(graph_def: Any, copy: int) -> Any:  # noqa: C901
-    """Returns a graph whose seeded random operations draw other numbers in each copy but 0."""
-    if not copy:
-        return graph_def
-    copied = type(graph_def)()
-    copied.CopyFrom(graph_def)
-    functions = {f.signature.name: f for f in copied.library.function}
-    random = {name for name, f in functions.items() if any(map(is_seeded, f.node_def))}
-    calling = random
-    while calling:  # With those that call them.
-        calling = {
-            name
-            for name, f in functions.items()
-            if any(c.name in random for node in f.node_def for c in called_functions(node))
-        } - random
-        random |= calling
-    rename_functions(copied, {name: f"{name}_copy_{copy}" for name in random})
-    for _, nodes in scopes(copied):
-        for node in filter(is_seeded, nodes):
-            node.attr["seed2"].i += copy
-    register_functions(copied)
-    return copied
 
 
 def writes(graph_def: Any, handles: Sequence[str]) -> bool:

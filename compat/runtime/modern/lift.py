@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from compat._tensorflow import tf, tf1
-from compat.runtime.graphs import nodes
+from compat._tensorflow import private, tf, tf1
+from compat.runtime.graphs import draws, nodes
 from compat.runtime.graphs.dependence import VARIABLES, holds_state
 from compat.runtime.graphs.packing import pack_messages
 from compat.runtime.graphs.walk import Needed
@@ -38,6 +38,7 @@ class Lifted:
       edges: tensors that the session computes before a call: what queues and readers give.
       targets: operations that it runs before.
       keys: inputs that tell workers which tensors they average; see `all_reduce`.
+      draws_in_calls: whether it draws random numbers by a seed that each function counts anew.
 
     Args:
       session: whose variables it uses.
@@ -67,19 +68,29 @@ class Lifted:
         self._body, self._state = tf1.GraphDef(), tf1.GraphDef()
         names = {op.name for op in operations}
         place = parts.placing()
+        self._counters: list[draws.Counter] = []
         for op in operations:
             is_source = holds_state(op) and op.outputs[0].dtype == tf.resource and not op.inputs
             if is_source and (op.name in self._local or op in self._tables):
                 continue
             node = nodes.add(self._state if is_source else self._body, op, names)
             place(op, node)
+            # TensorFlow 1.x's branches and loops take no handle from outside.
+            counter = None if private.is_in_branch_or_loop(op) else draws.converted(op, node)
+            if counter is not None:
+                self._counters.append(counter)
         for described in (self._body, self._state):
             described.versions.CopyFrom(graph.graph_def_versions)
         nodes.add_functions(self._body, graph)
         nodes.register_functions(self._body)
+        self.draws_in_calls = any(
+            nodes.is_seeded(node) for _, found in nodes.scopes(self._body) for node in found
+        )
         graphs.share(self._body, f"{uuid.uuid4().hex}/")
         homes = {node.name: node.device for node in self._state.node if node.op in VARIABLES}
         pack_messages(self._body, graph, {name: device for name, device in homes.items() if device})
+        if self._counters:
+            draws.add_algorithm(self._body)
         self._used = graphs.inputs(self._body)
 
     def writes(self, variables: Sequence[Any]) -> bool:
@@ -95,13 +106,22 @@ class Lifted:
     def resources(self) -> Mapping[str, Any]:
         """Opens the state that copies share, in a function; returns tensors by their names.
 
-        Each worker has its own local variables and tables.
+        Each worker has its own local variables, counters of random numbers, and tables.
         """
         names = [f"{node.name}:0" for node in self._state.node]
         tensors = tf1.import_graph_def(self._state, return_elements=names, name="state")
         opened = dict(zip(names, tensors))
         for name, variable in self._local.items():
-            opened[f"{name}:0"] = _local_handle(self._session, variable)
+            first = self._session.first_of_local(variable)
+            opened[f"{name}:0"] = self._own_handle(
+                name, first, variable.dtype.base_dtype, variable.shape
+            )
+        for counter in self._counters:
+            with tf.device(counter.device or None):
+                first = counter.initial()
+                opened[counter.handle] = self._own_handle(
+                    counter.handle, first, first.dtype, first.shape
+                )
         opened.update(self._tables.opened())
         return opened
 
@@ -109,7 +129,6 @@ class Lifted:
         self,
         tensors: Sequence[Any],
         resources: Mapping[str, Any],
-        copy: int = 0,
         keys: Sequence[Any] = (),
     ) -> list[Any]:
         """Copies the graph into a function; returns the values of the wanted tensors.
@@ -117,7 +136,6 @@ class Lifted:
         Args:
           tensors: the values of what it is given, then of the edges.
           resources: that are open in the function.
-          copy: its number; each draws random numbers of its own.
           keys: the values of `self.keys`.
         """
         function = tf1.get_default_graph()
@@ -130,7 +148,7 @@ class Lifted:
             zip(
                 [*found, *run],
                 tf1.import_graph_def(
-                    graphs.reseeded(self._body, copy),
+                    self._body,
                     input_map={k: v for k, v in mapped.items() if k in self._used},
                     return_elements=[*found, *run],
                     name="step",
@@ -140,6 +158,20 @@ class Lifted:
         outputs.update((name, mapped[name]) for name in mapped)
         with tf.control_dependencies([outputs[name] for name in run]):
             return [_value(outputs[t.name], t) for t in self._wanted.tensors]
+
+    def _own_handle(self, name: str, first: Any, dtype: Any, shape: Any) -> Any:
+        """Returns the handle of a worker's own variable, which has its initial value first."""
+        handle = tf1.raw_ops.VarHandleOp(
+            dtype=dtype, shape=shape, shared_name=self._session.name_of_own(name)
+        )
+
+        def initialize() -> Any:
+            tf1.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(first, dtype))
+            return tf.constant(True)
+
+        is_there = tf1.raw_ops.VarIsInitializedOp(resource=handle)
+        tf.cond(is_there, lambda: tf.constant(True), initialize)
+        return handle
 
     def empty(self) -> list[Any]:
         """Returns outputs for when no step was made: zeros, of length 0 where that is not known."""
@@ -154,19 +186,3 @@ def _value(tensor: Any, like: Any) -> Any:
     if like.dtype == tf.resource and like.op.type == "VarHandleOp":
         return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=like.op.get_attr("dtype"))
     return tf.identity(tensor)
-
-
-def _local_handle(session: Any, variable: Any) -> Any:
-    """Returns the handle of a worker's own variable, which has its initial value first."""
-    dtype = variable.dtype.base_dtype
-    handle = tf1.raw_ops.VarHandleOp(
-        dtype=dtype, shape=variable.shape, shared_name=session.name_of_local(variable)
-    )
-    first = session.first_of_local(variable)
-
-    def initialize() -> Any:
-        tf1.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(first, dtype))
-        return tf.constant(True)
-
-    tf.cond(tf1.raw_ops.VarIsInitializedOp(resource=handle), lambda: tf.constant(True), initialize)
-    return handle

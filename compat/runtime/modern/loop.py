@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import release, tf, tf1
 from compat.runtime.graphs.nodes import dependencies
+from compat.runtime.modern.call_size import MOST_UNROLLED, STEPS_A_TURN, CallSizes
 from compat.runtime.modern.data import OwnData
 from compat.runtime.modern.gradient_accumulation import accumulations
 from compat.runtime.modern.lift import Lifted, Wanted
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.program.variables import global_step
-
-MOST_UNROLLED = 50
-_STEPS_A_TURN = 10
-# To trace 50 updates, and to optimize them on each worker, takes seconds that only thousands of
-# updates win back: loops of a size are made of short ones until a run has asked for so many.
-_SHORT, _UPDATES_BEFORE = 10, 200
 
 
 class Loop:
@@ -60,36 +55,42 @@ class Loop:
         learns = self._lifted.writes(known)
         self.trains = learns if counted is None else self._lifted.writes([counted])
         self.updates, self.streams = step.updates, step.streams
-        self._asked: collections.Counter[int] = collections.Counter()  # Updates by size of loop.
+        workers = session.num_workers if step.hands_out else 0
+        self._sizes = CallSizes(warm_up=2 * workers)
         self._functions: dict[int, Any] = {}
         self.before_copy: Callable[[], object] = lambda: None
 
-    def sizes(self, count: int) -> Iterator[int]:
-        """Yields how many of `count` steps each of the next calls makes."""
-        most = count if self.step.hands_out else MOST_UNROLLED
-        if self.calls_of_an_update > 1:
-            most = 1
-        while count > 0:
-            whole = size = min(most, count)
-            if whole > self._short and not self.streams:  # A stream's loop fits any number.
-                self._asked[whole] += whole * self.updates
-                if self._asked[whole] <= _UPDATES_BEFORE:
-                    size = self._short
-            for made in range(0, whole, size):
-                yield min(size, whole - made)
-            count -= whole
+    def size(self, count: int, left: int | None, announce: Callable[[int, float], object]) -> int:
+        """Returns how many of `count` steps the next call makes; see `CallSizes.choose`."""
+        if self.streams and self.calls_of_an_update == 1:
+            return count if self.step.hands_out else min(count, MOST_UNROLLED)
+        # What draws by a seed that a function counts for itself would draw other numbers in a call.
+        if self.calls_of_an_update > 1 or self._lifted.draws_in_calls:
+            return 1
+        most = count if self.step.hands_out else min(count, MOST_UNROLLED)
+        return self._sizes.choose(most, left, announce)
 
-    @property
-    def _short(self) -> int:
-        """Steps of a short loop."""
-        return max(1, _SHORT // self.updates)
+    def record(self, count: int, secs: float) -> None:
+        """Records how long a call of `count` steps took."""
+        self._sizes.record(self._size(count), secs)
+
+    def is_building(self, count: int) -> bool:
+        """Whether what makes `count` steps may still be built, here or on a worker."""
+        return self._sizes.is_building(self._size(count))
+
+    def is_built(self, count: int) -> bool:
+        """Whether a call of `count` steps was made before."""
+        return self._size(count) in self._functions
+
+    def _size(self, count: int) -> int:
+        return 0 if self.streams else count  # A stream is told how many: it may end before.
 
     def function(self, count: int) -> Any:
         """Returns what runs `count` steps, and returns the values of the last.
 
         Of a dataset also how many were made, and the index of the worker.
         """
-        size = 0 if self.streams else count  # A stream is told how many: it may end before.
+        size = self._size(count)
         if size not in self._functions:
             self._lifted.prepare()
             if self.streams:
@@ -102,39 +103,37 @@ class Loop:
         return self._functions[size]
 
     def _copy(
-        self, resources: Mapping[str, Any], tensors: Sequence[Any], number: Any, key: Any, copy: int
+        self, resources: Mapping[str, Any], tensors: Sequence[Any], number: Any, key: Any
     ) -> list[Any]:
         """Copies the step into a function; `number` is that of the update in the call."""
         many = len(self._lifted.keys)
         keys = [key + number * many + i for i in range(many)]
-        return self._lifted(tensors, resources, copy, keys)
+        return self._lifted(tensors, resources, keys)
 
     def _on_arrays(self, count: int, source: Any, key: Any, *stacked: Any) -> Any:
         data = self._data.opened(source)
         resources = self._lifted.resources()
-        # Else it would draw the random numbers of the short loops before it again.
-        first_copy = self._short if count > self._short else 0
 
         def unrolled(first: Any, count: int) -> Any:
             """Runs the steps from `first` on; returns the values of the last."""
             for i in range(count):
                 self.before_copy()
                 inputs = [*data.arrays, *[array[first + i] for array in stacked]]
-                last = self._copy(resources, inputs, first + i, key, first_copy + i)
+                last = self._copy(resources, inputs, first + i, key)
             return last
 
         def turn(number: Any) -> Any:
-            with tf.control_dependencies(unrolled(number * _STEPS_A_TURN, _STEPS_A_TURN)[:1]):
+            with tf.control_dependencies(unrolled(number * STEPS_A_TURN, STEPS_A_TURN)[:1]):
                 return [number + 1]
 
         if count <= MOST_UNROLLED:
             return unrolled(0, count)
-        turns, rest = divmod(count - 1, _STEPS_A_TURN)
+        turns, rest = divmod(count - 1, STEPS_A_TURN)
         (done,) = tf.while_loop(
             lambda number: number < turns, turn, [tf.constant(0)], parallel_iterations=1
         )
         with tf.control_dependencies([done]):
-            return unrolled(turns * _STEPS_A_TURN, rest + 1)
+            return unrolled(turns * STEPS_A_TURN, rest + 1)
 
     def _on_elements(self, source: Any, key: Any, count: Any, *stacked: Any) -> Any:
         """Runs steps as long as there are elements, one after the other."""
@@ -149,7 +148,7 @@ class Loop:
                 flat = tf.nest.flatten(element.get_value(), expand_composites=True)
                 inputs = [*flat, *data.arrays, *[array[made] for array in stacked]]
                 number = tf.cast(made, tf.int32)
-                return [made + 1, *self._copy(resources, inputs, number, key, 0)]
+                return [made + 1, *self._copy(resources, inputs, number, key)]
 
             def on_end() -> Any:
                 return [tf.identity(tensor) for tensor in (made, *last)]

@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import threading
+import time
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ from compat.runtime.modern.loop import Loop
 from compat.runtime.modern.step import ModernStep, Outputs
 from compat.runtime.program.session import ProgramSession
 from compat.runtime.program.variables import initial_value, needs_feed
-from compat.runtime.session import Values, number_of_updates
+from compat.runtime.session import Interrupted, Values, number_of_updates
 
 _READS = ("ReadVariableOp", "Identity")
 _CALLER = "caller"  # The key of a program's own fetches, beside those of hooks.
@@ -42,6 +43,7 @@ class _Scheduled:
     steps: int
     updates: int  # That each step makes.
     result: Any
+    may_be_building: bool  # It makes no step before its worker has built the function.
     is_received: bool = False
     outcome: Outcome | None = None  # What was received; None if it was lost.
 
@@ -65,9 +67,10 @@ class ModernSession(ProgramSession):
         # Held by each call that trains, or runs on workers, as long as it takes; calls of a
         # supervisor's hooks come from within.
         self._turn = threading.RLock()
+        self._thread = threading.local()
         # One closure at work and one in waiting for each worker.
         server = self._runtime.server
-        self._num_workers = server.num_workers if server is not None else 1
+        self.num_workers = server.num_workers if server is not None else 1
         self._loops: dict[Any, Loop] = {}
         self._data: dict[ModernStep, OwnData] = {}
         self._given: collections.Counter[str] = collections.Counter()
@@ -106,7 +109,8 @@ class ModernSession(ProgramSession):
         # Actors, say, need not wait while another thread's call trains.
         only_looks = not (step.hands_out or loop.trains or loop.streams)
         with contextlib.nullcontext() if only_looks else self._turn:
-            for number in loop.sizes(count):
+            while made < count:
+                number = loop.size(count - made, self._steps_left(loop), self._announce)
                 arrays = [array[made : made + number] for array in stacked]
                 try:
                     values = self._run_loop(step, loop, number, arrays)
@@ -116,6 +120,15 @@ class ModernSession(ProgramSession):
                     break
                 made += number
         return step.structured(values)  # A copy, which the caller may change.
+
+    def _steps_left(self, loop: Loop) -> int | None:
+        if self.last_step is None:
+            return None
+        return max(0, self.last_step - self.planned_step) // loop.updates
+
+    def _announce(self, size: int, secs: float) -> None:
+        if self.on_build is not None:
+            self.on_build(size, secs)
 
     def _run_loop(self, step: ModernStep, loop: Loop, number: int, arrays: Any) -> Values:
         """Runs a step some times, with its summary if that is due."""
@@ -138,7 +151,7 @@ class ModernSession(ProgramSession):
                 self._data[root] = self._data_of(root)
             replicas = self._runtime.replicas if root.is_shared else None
             loop = Loop(self, step, wanted, self._data[root], replicas, self._given)
-            loop.before_copy = self.check_overdue
+            loop.before_copy = self._check_building
             self._loops[key] = loop
         return self._loops[key]
 
@@ -265,9 +278,9 @@ class ModernSession(ProgramSession):
             self._steps_of[key] = found[0] if found else None
         return self._steps_of[key]
 
-    def name_of_local(self, variable: Any) -> str:
-        """Returns the name by which functions of this session find a local variable."""
-        return f"local/{id(self)}/{variable.op.name}"
+    def name_of_own(self, name: str) -> str:
+        """Returns the name by which functions of this session find a variable of a worker's own."""
+        return f"local/{id(self)}/{name}"
 
     def first_of_local(self, variable: Any) -> np.ndarray:
         """Returns the initial value of a local variable."""
@@ -290,12 +303,17 @@ class ModernSession(ProgramSession):
 
     def _make(self, loop: Loop, count: int, arrays: Any, wait: bool = False) -> Outcome:
         arguments = self._made_eagerly(lambda: loop.arguments(arrays, count))
+        is_first, began = not loop.is_built(count), time.monotonic()
         if loop.step.hands_out:
-            return self._run_on_workers(loop, count, arguments, wait)
-        return self._run_alone(loop, count, arguments)
+            # The first call of a size is waited for, to know how long building it takes.
+            outcome = self._run_on_workers(loop, count, arguments, wait or is_first)
+        else:
+            outcome = self._run_alone(loop, count, arguments, is_first)
+        loop.record(count, time.monotonic() - began)
+        return outcome
 
-    def _run_alone(self, loop: Loop, count: int, arguments: Any) -> Outcome:
-        found = self._wait(lambda: loop.function(count)(*arguments))
+    def _run_alone(self, loop: Loop, count: int, arguments: Any, is_first: bool) -> Outcome:
+        found = self._wait(lambda: loop.function(count)(*arguments), is_long=is_first)
         outcome = _outcome(loop, count, found)
         if not outcome.made:
             raise _end_of_data()
@@ -312,7 +330,7 @@ class ModernSession(ProgramSession):
             while self._in_flight:
                 self._collect()
         while True:
-            if len(self._ended[loop]) < self._num_workers:
+            if len(self._ended[loop]) < self.num_workers:
                 self._schedule(loop, count, arguments)
             elif all(scheduled.loop is not loop for scheduled in self._in_flight):
                 raise _end_of_data()
@@ -321,13 +339,13 @@ class ModernSession(ProgramSession):
             # At the end of the data each call waits for one that was scheduled before.
             while self._in_flight and (wait or not made and self._must_collect(loop)):
                 made = self._collect() is loop
-            goes_on = not wait and len(self._ended[loop]) < self._num_workers
+            goes_on = not wait and len(self._ended[loop]) < self.num_workers
             if loop in self._last and (made or goes_on):
                 return self._last[loop]
 
     def _must_collect(self, loop: Loop) -> bool:
-        too_many = len(self._in_flight) > 2 * self._num_workers
-        return too_many or loop not in self._last or len(self._ended[loop]) >= self._num_workers
+        too_many = len(self._in_flight) > 2 * self.num_workers
+        return too_many or loop not in self._last or len(self._ended[loop]) >= self.num_workers
 
     def _schedule(self, loop: Loop, count: int, arguments: Any) -> None:
         # Traced with the first call, and then stored on all servers.
@@ -335,13 +353,19 @@ class ModernSession(ProgramSession):
         function = loop.function(count)
         result = self._wait(functools.partial(schedule, function, args=arguments))
         updates = loop.updates if loop.trains and loop.completes_update else 0
-        self._in_flight.append(_Scheduled(loop, count, updates, result))
+        building = loop.is_building(count)
+        self._in_flight.append(_Scheduled(loop, count, updates, result, building))
         self.planned_step += count * updates
 
     def _collect(self) -> Loop | None:
         """Waits for the closure that was scheduled first; returns its loop if it made any."""
         scheduled = self._in_flight.popleft()
-        self._receive(scheduled)
+        try:
+            self._receive(scheduled)
+        except Interrupted:
+            self._in_flight.appendleft(scheduled)
+            self._give_up_building()
+            raise
         if scheduled.outcome is None:
             return scheduled.loop  # The steps are made: others' values stand for theirs.
         if not scheduled.outcome.made:
@@ -372,6 +396,13 @@ class ModernSession(ProgramSession):
         if outcome.made:
             self._count(loop, outcome)
         scheduled.is_received, scheduled.outcome = True, outcome
+
+    def _give_up_building(self) -> None:
+        """Forgets calls that are not received, and have made no step as far as anybody can tell."""
+        for scheduled in [*self._in_flight]:
+            if scheduled.may_be_building and not scheduled.is_received:
+                self._in_flight.remove(scheduled)
+                self.planned_step -= scheduled.steps * scheduled.updates
 
     def settle(self) -> None:
         with self._turn:
@@ -407,13 +438,31 @@ class ModernSession(ProgramSession):
         with eagerly():
             return function()
 
-    def _wait(self, function: Callable[[], Any]) -> Any:
-        """Returns what `function` does eagerly, or raises if a task of the cluster is lost."""
-        work = functools.partial(self._made_eagerly, function)
-        if self._runtime.coordinator is None or self._runtime.server is None:
-            return work()
-        poll = call_monitor(self._runtime.server, workers=True, then=self.check_overdue)
-        return self._recoverable(lambda: run_with_watchdog(work, poll))
+    def _wait(self, function: Callable[[], Any], is_long: bool = False) -> Any:
+        """Returns what `function` does eagerly, or raises if a task of the cluster is lost.
+
+        Alone, it is given up when the session is overdue only if it `is_long`.
+        """
+        is_given_up = threading.Event()
+
+        def work() -> Any:
+            self._thread.is_given_up = is_given_up
+            return self._made_eagerly(function)
+
+        try:
+            if self._runtime.coordinator is None or self._runtime.server is None:
+                return run_with_watchdog(work, self.check_overdue, 0.5) if is_long else work()
+            poll = call_monitor(self._runtime.server, workers=True, then=self.check_overdue)
+            return self._recoverable(lambda: run_with_watchdog(work, poll))
+        except Interrupted:
+            is_given_up.set()
+            raise
+
+    def _check_building(self) -> None:
+        """Raises `Interrupted` if nobody waits any more for what this thread builds."""
+        if self._thread.is_given_up.is_set():
+            raise Interrupted
+        self.check_overdue()
 
     def drain(self) -> Iterator[Values]:
         while self._in_flight:

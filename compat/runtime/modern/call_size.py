@@ -1,0 +1,93 @@
+"""How many steps a call makes: what building a larger call costs, against what it saves.
+
+A call takes time of its own, so larger ones train faster; and a call of many steps is a function
+with as many copies of the step, which takes seconds or minutes to build and to optimize. Both are
+measured: a call of one size is built, and timed, before one of the next is considered.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Callable
+
+MOST_UNROLLED = 50
+STEPS_A_TURN = 10  # Of the loop that a call of more steps is: so many copies.
+_SIZES = (1, 5, 25, MOST_UNROLLED)
+_CALLS = 20  # By which a size is measured.
+# As long as one size alone was measured, all of a call's time may be that of the steps.
+_SHARE_OF_UNKNOWN = 0.25
+# Measurements on a busy machine may be wrong, and a long run is worth a try.
+_SHARE_OF_RUN = 0.01
+
+
+def copies(size: int) -> int:
+    """Returns how many copies of a step a call of `size` steps has."""
+    return size if size <= MOST_UNROLLED else STEPS_A_TURN + (size - 1) % STEPS_A_TURN + 1
+
+
+class CallSizes:
+    """Chooses the sizes of the calls of a step.
+
+    Args:
+      warm_up: how many calls of a size are not timed: on several workers the first ones fill what
+        is under way, and each worker builds the function when it is first given it.
+    """
+
+    def __init__(self, warm_up: int = 0) -> None:
+        self._warm_up = warm_up
+        self._built: dict[int, float] = {}  # Seconds, by size.
+        self._calls: collections.Counter[int] = collections.Counter()  # After the first.
+        self._secs: dict[int, float] = collections.defaultdict(float)  # Of those that are timed.
+        self._made = 0
+
+    def choose(self, most: int, left: int | None, announce: Callable[[int, float], object]) -> int:
+        """Returns how many of `most` steps the next call makes.
+
+        Args:
+          most: steps.
+          left: steps left of the run; None if that is not known: as many as were made.
+          announce: is given the size of a call of several steps that is to be built now, and how
+            many seconds that may take.
+        """
+        size = max((size for size in self._built if size <= most), default=1)
+        sizes = _SIZES if most <= MOST_UNROLLED else (*_SIZES, most)
+        larger = next((each for each in sizes if size < each <= most), None)
+        if larger is None or not self._pays(size, larger, self._made if left is None else left):
+            return size
+        announce(larger, self._cost(size, larger))
+        return larger
+
+    def record(self, size: int, secs: float) -> None:
+        """Records how long a call has taken, the first one of its size with building it."""
+        self._made += size
+        if size not in self._built:
+            self._built[size] = secs
+            return
+        self._calls[size] += 1
+        if self._calls[size] > self._warm_up:
+            self._secs[size] += secs
+
+    def is_building(self, size: int) -> bool:
+        """Whether a worker may be building the calls of this size that were made last."""
+        return self._calls[size] < self._warm_up or size not in self._built
+
+    def _cost(self, size: int, larger: int) -> float:
+        """Returns the seconds that building a larger call may take."""
+        return self._built[size] / copies(size) * copies(larger)
+
+    def _pays(self, size: int, larger: int, left: int) -> bool:
+        secs = self._secs_a_step(size)
+        if secs is None:
+            return False
+        cost, fewer_calls = self._cost(size, larger), (1 / size - 1 / larger) * left
+        smaller = max((s for s in self._built if s < size), default=0)
+        before = self._secs_a_step(smaller)
+        if before is None:
+            return cost <= _SHARE_OF_UNKNOWN * secs * size * fewer_calls
+        secs_a_call = (before - secs) / (1 / smaller - 1 / size)
+        return cost <= max(secs_a_call * fewer_calls, _SHARE_OF_RUN * secs * left)
+
+    def _secs_a_step(self, size: int) -> float | None:
+        """Returns how long a step takes in calls of a size, None if that is not known yet."""
+        timed = self._calls[size] - self._warm_up
+        return self._secs[size] / timed / size if timed >= _CALLS else None
