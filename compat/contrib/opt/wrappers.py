@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from compat._tensorflow import tf1
 
@@ -177,35 +177,6 @@ class VariableClippingOptimizer(Around):
                 return variable.assign_sub(change, use_locking=self._use_locking)
             rows = tf1.IndexedSlices(change, gradient.indices, gradient.dense_shape)
             return variable.scatter_sub(rows, use_locking=self._use_locking)
-
-
-class MultitaskOptimizerWrapper:
-    """Makes an optimizer leave variables and their slots alone whose gradient is zero.
-
-    So does a batch that lacks one of several tasks, by a mask of its loss.
-    """
-
-    def __init__(self, opt: Any) -> None:
-        if not isinstance(opt, tf1.train.Optimizer):
-            raise TypeError("Supplied optimizer must be an instance of tf.train.Optimizer")
-        self._opt = opt
-        for kind in ("_apply_dense", "_resource_apply_dense"):
-            for name in (kind, kind.replace("dense", "sparse")):
-                setattr(opt, name, _unless_zero(getattr(opt, name)))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._opt, name)
-
-
-def _is_zero(gradient: Any) -> Any:
-    return tf1.equal(tf1.count_nonzero(getattr(gradient, "values", gradient)), 0)
-
-
-def _unless_zero(apply: Callable[..., Any]) -> Callable[..., Any]:
-    def wrapped(grad: Any, *args: Any, **kwargs: Any) -> Any:
-        return tf1.cond(_is_zero(grad), tf1.no_op, lambda: tf1.group(apply(grad, *args, **kwargs)))
-
-    return wrapped
 
 
 def clip_gradients_by_global_norm(gradients_variables: Any, clip_norm: Any = 20.0) -> Any:

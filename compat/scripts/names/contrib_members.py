@@ -31,13 +31,7 @@ MEMBERS = (
     ),
     ("deprecated", _SUMMARIES, "audio_summary histogram_summary image_summary scalar_summary"),
     ("eager", "tf.", "enable_eager_execution"),
-    (
-        "eager",
-        OWN + "eager:",
-        "Iterator Saver get_optimizer_variables gradients_function implicit_gradients "
-        "implicit_value_and_gradients in_eager_mode list_devices num_gpus run "
-        "value_and_gradients_function",
-    ),
+    ("eager", "tf.app.", "run"),
     (
         "estimator",
         ESTIMATOR + ".experimental:",
@@ -53,7 +47,6 @@ MEMBERS = (
         "logistic_regression_head multi_class_head poisson_regression_head regression_head",
     ),
     ("estimator", OWN + "learn.multi_heads:", "multi_head multi_label_head"),
-    ("estimator", OWN + "learn.recurrent:", "RNNClassifier RNNEstimator"),
     ("estimator", OWN + "distribute:", "TowerOptimizer replicate_model_fn"),
     (
         "data",
@@ -168,11 +161,6 @@ MEMBERS = (
     ),
     ("training", OWN + "training.hparams:", "HParams parse_values"),
     ("training", OWN + "training.bucketing:", "bucket bucket_by_sequence_length"),
-    (
-        "training",
-        OWN + "training.sampling:",
-        "rejection_sample resample_at_rate stratified_sample weighted_resample",
-    ),
     (
         "training",
         SLIM + "training.evaluation:",

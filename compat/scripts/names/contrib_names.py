@@ -91,6 +91,7 @@ _SERVED = {
     "tf.distribute.Strategy": "distribute.DistributionStrategy",
     "tf.distribute.get_strategy": "distribute.get_distribution_strategy",
     "tf.distribute.has_strategy": "distribute.has_distribution_strategy",
+    "tf.executing_eagerly": "eager.in_eager_mode",
     "tf.function": "eager.defun",
     "tf.get_static_value": "util.constant_value",
     "tf.lookup.StaticHashTable": "lookup.HashTable",

@@ -33,6 +33,31 @@ UNSERVED: Mapping[str, str] = {
         "learn.io.read_batch_examples learn.io.read_batch_features "
         "learn.io.read_batch_record_features"
     ),
+    "use tf.train.SyncReplicasOptimizer, which averages the gradients of all workers": (
+        "opt.AGNCustomGetter opt.AGNOptimizer opt.ElasticAverageCustomGetter "
+        "opt.ElasticAverageOptimizer opt.ModelAverageCustomGetter opt.ModelAverageOptimizer"
+    ),
+    "use tf.train.MomentumOptimizer": "opt.AddSignOptimizer opt.PowerSignOptimizer",
+    "use an optimizer of its own for each task, by minimize(..., var_list=...)": (
+        "opt.MultitaskOptimizerWrapper"
+    ),
+    "use tf.GradientTape": (
+        "eager.gradients_function eager.implicit_gradients eager.implicit_value_and_gradients "
+        "eager.value_and_gradients_function"
+    ),
+    "use tf.train.Checkpoint": "eager.Saver",
+    "use iter(dataset)": "eager.Iterator",
+    "use optimizer.variables()": "eager.get_optimizer_variables",
+    "use tf.config.list_physical_devices": "eager.list_devices eager.num_gpus",
+    "use tf.estimator.Estimator, and tf.nn.dynamic_rnn in its model_fn": (
+        "estimator.RNNClassifier estimator.RNNEstimator"
+    ),
+    "use tf.data.experimental.rejection_resample": (
+        "training.rejection_sample training.stratified_sample"
+    ),
+    "use tf.data.Dataset.flat_map with repeat": (
+        "training.resample_at_rate training.weighted_resample"
+    ),
     "its hashed embeddings have no successor": "layers.scattered_embedding_column",
     "tf.data is the successor": "training.batch_sequences_with_states",
     "thread counts are an option of tf.data since 1.12": "data.python.ops.threadpool",

@@ -1,4 +1,4 @@
-"""Habits of scripts around the heads and recurrent networks of tf.contrib.estimator."""
+"""Habits of scripts around the heads of tf.contrib.estimator."""
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +16,6 @@ SEVERAL = [
     0.301587, 0.320464, 0.0398772, 0.76525, 5, 0.0591508, 0.422502, 0.0398772, 0.76525,
     0.0664666,
 ]
-RECURRENT = [1.17935, 1.17376, 1.16841, 1.08187, 0.873318, 0.752976, 1.26925, 1.11019, 1.20037]
 # fmt: on
 ROWS = np.sin(np.arange(24, dtype=np.float32)).reshape(8, 3)
 
@@ -137,64 +136,3 @@ def heads_of_tensorflow_2():
         assert found["global_step"] == 3
         losses.append(found["average_loss"])
     np.testing.assert_allclose(*losses, rtol=1e-6)
-
-
-def recurrent_networks():
-    contrib, columns = tf.contrib.estimator, tf.feature_column
-    numbers = tf.contrib.feature_column.sequence_numeric_column("x")
-    words = tf.contrib.feature_column.sequence_categorical_column_with_identity("word", 5)
-    embedded = tf.feature_column.embedding_column(
-        words, 2, initializer=tf.constant_initializer(np.linspace(-1, 1, 10).reshape(5, 2))
-    )
-    size = columns.numeric_column("size")
-    places = [[0, 0], [0, 1], [1, 0], [2, 0], [2, 1], [2, 2], [3, 0]]
-
-    def inputs():
-        x = tf.SparseTensor(places, tf.constant(np.linspace(-1, 1, 7), tf.float32), [4, 3])
-        word = tf.SparseTensor(places, tf.constant([0, 1, 4, 3, 2, 2, 1], tf.int64), [4, 3])
-        features = {"x": x, "word": word, "size": tf.constant([[0.5], [1.0], [-1.0], [0.2]])}
-        return features, tf.constant([[0], [1], [2], [1]])
-
-    def fixed(mode):
-        assert mode in ("train", "eval", "infer")
-        return tf.nn.rnn_cell.BasicRNNCell(3, activation=tf.nn.relu)
-
-    def loss_of(steps=3, **options):
-        """Returns the losses of some steps, with values that do not depend on the release."""
-        tf.reset_default_graph()
-        tf.train.create_global_step()
-        estimator = contrib.RNNClassifier([embedded, numbers], [size], n_classes=3, **options)
-        features, labels = inputs()
-        spec = estimator.model_fn(features, labels, "train", estimator.config)
-        made = sorted(tf.trainable_variables(), key=lambda each: each.name)
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            for i, variable in enumerate(made):
-                size_of = int(np.prod(variable.shape.as_list()))
-                value = np.cos(np.arange(size_of) + i).reshape(variable.shape.as_list())
-                variable.load(value, session)
-            losses = [session.run([spec.loss, spec.train_op])[0] for _ in range(steps)]
-            return [each.op.name for each in made], losses
-
-    names, losses = loss_of(num_units=[3, 2], cell_type="lstm", optimizer="SGD")
-    assert "rnn/rnn/multi_rnn_cell/cell_1/basic_lstm_cell/kernel/part_0" in names, names
-    found = [losses]
-    names, losses = loss_of(num_units=[4])
-    scope = "rnn/sequence_input_layer/sequence_input_layer/"
-    assert names == [
-        "rnn/logits/dense/bias/part_0",
-        "rnn/logits/dense/kernel/part_0",
-        "rnn/rnn/basic_rnn_cell/bias/part_0",
-        "rnn/rnn/basic_rnn_cell/kernel/part_0",
-        scope + "word_embedding/embedding_weights/part_0",
-    ], names
-    found.append(losses)
-    found.append(loss_of(rnn_cell_fn=fixed, optimizer=tf.train.AdamOptimizer(0.1))[1])
-    _same(found, RECURRENT)
-    estimator = contrib.RNNEstimator(contrib.regression_head(), [numbers], num_units=[2])
-    estimator.train(inputs, steps=2)
-    assert next(estimator.predict(inputs))["predictions"].shape == (1,)  # Its input never ends.
-    try:
-        contrib.RNNEstimator(contrib.regression_head(), [numbers], rnn_cell_fn=fixed, num_units=[2])
-    except ValueError as error:
-        assert "must not be specified when using rnn_cell_fn" in str(error)

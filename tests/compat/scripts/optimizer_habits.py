@@ -9,35 +9,15 @@ SGD = tf.train.GradientDescentOptimizer
 # Of TensorFlow 1.15.5.
 # fmt: off
 AROUND = [
-    -0.083511, 0.121341, 0.388911, 0.0935309, 0.269211, -0.0913071, 0.504513, 0.772462,
-    -0.02444, 1.01394, -0.00937702, 0.201175, 0.5, -0.3, 0.800001,
+    -0.083511, 0.121341, 0.388911, 0.0935309, 0.269211, -0.0913071, 0.504513, 0.772462, -0.02444,
+    1.01394,
 ]
 ADAPTIVE = [
     0.0327621, 0.230338, 1.08577, 0.196453, 0.940003, 0.0103082, 0.313235, 0.882344, 0.0304529,
-    0.845603, -0.0037894, -2.56518, 0.502385, -0.295882, 2.94584, 0.0166449, -0.597966,
-    0.699506, -0.198371, 1.90956, -0.000176381, 0.24567, 0.900979, 0.0845613, 0.73902,
-    -0.108449, 0.562998, 0.550638, -0.244796, 0.818666, 0.0419563, 0.335211, 0.779869,
-    -0.0266148, 0.783392, -0.0789207, 0.494691, 0.894148, 0.0646939, 1.14328, -0.0630704,
-    0.487279, 1.03007, 0.151413, 1.29232, -0.104695, 0.533501, 0.623598, -0.151024, 0.874159,
-]
-ELASTIC = [
-    0.528125, 0.481663, 0.528582, 0.403885, 0.383588, 0.180675, 0.127757, 0.519911, -0.260178,
-    0.140267, 2, 0.584138, -0.131724, -0.0524144, 0.112651, 0.506325, -0.287349, 0.181024, 5, 0,
-]
-ELASTIC_ADAM = [
-    0.528125, 0.406125, 0.310624, 0.163406, 0.0565048, 0.447048, -0.0558508, 0.000192239,
-    0.531441, 0.994015, 0.199077, 0.599903, -0.197672, 0.0972295, 2, 0.865802, 0.0846345,
-    -0.187894, -0.0399103, -0.112748, 0.186091, 6.84337e-05, 0.000427471, 0.00111954, 0.139581,
-    0.53901, -0.260419, 0.160291, 5, 0,
-]
-ACCUMULATED = [
-    0.528125, 0.481663, 0.559736, 0.290382, 0.343933, 0.308107, -1.18967, 0.189139, -0.573706,
-    0.558959, -0.182082, 0.0231228, -0.430747, -0.861494, 1.29224, 2, -0.262272, -0.393408,
-    -0.786816, 1.18022, 0.669065, 0.0381303, -0.307196, -1.10106, -2.20212, 3.30318, 5, 0,
-]
-AVERAGED = [
-    0.528125, 0.481663, 0.47793, 0.345305, 0.192275, 0.240344, 0.220734, 0.588965, -0.12207,
-    -0.0668956, 2, 0.61838, -0.0632397, -0.15514, 5, 0,
+    0.845603, -0.0037894, -2.56518, 0.502385, -0.295882, 2.94584, 0.0166449, -0.597966, 0.699506,
+    -0.198371, 1.90956, -0.000176381, 0.24567, 0.900979, 0.0845613, 0.73902, -0.108449, 0.562998,
+    0.550638, -0.244796, 0.818666, 0.0419563, 0.335211, 0.779869, -0.0266148, 0.783392, -0.104695,
+    0.533501, 0.623598, -0.151024, 0.874159,
 ]
 # fmt: on
 
@@ -83,8 +63,6 @@ def optimizers_of_contrib_that_adapt():
         _trained(lambda *_: tf.contrib.optimizer_v2.AdamOptimizer(0.1)),
         _trained(lambda *_: tf.contrib.optimizer_v2.RMSPropOptimizer(0.01, 0.8, 0.1, 0.2)),
         _trained(lambda *_: opt.AdamGSOptimizer(7, 0.1)),
-        _trained(lambda *_: opt.AddSignOptimizer(0.1, 0.5)),
-        _trained(lambda *_: opt.PowerSignOptimizer(0.1, sign_decay_fn=lambda step: 0.7)),
         _trained(lambda *_: _dense(opt.GGTOptimizer(0.05, window=3, svd_eps=0.01))),
     ]
     _same([np.concatenate([np.ravel(each) for each in one]) for one in values], ADAPTIVE)
@@ -104,16 +82,7 @@ def optimizers_of_contrib_around_others():
         )[0]
         return inner
 
-    def for_tasks(table, weight):  # The gradient of `weight` is zero, and its slots stay.
-        multitask = opt.MultitaskOptimizerWrapper(tf.train.AdamOptimizer(0.1))
-        compute = multitask.compute_gradients
-        multitask.compute_gradients = lambda loss: [
-            (gradient * 0 if variable is weight else gradient, variable)
-            for gradient, variable in compute(loss)
-        ]
-        return multitask
-
-    values = [_trained(clipping), _trained(clipped), _trained(for_tasks)]
+    values = [_trained(clipping), _trained(clipped)]
     _same([np.concatenate([np.ravel(each) for each in one]) for one in values], AROUND)
 
 
@@ -136,79 +105,6 @@ def stale_gradients_are_left_out():
         is_late = float(passed > 2)
         assert left_out == is_late
         np.testing.assert_allclose(values, [expected, passed + 1 - is_late, is_late], rtol=1e-6)
-
-
-def _local(getter_class, make, steps=5):
-    """Returns all variables after some steps of the only worker."""
-    tf.reset_default_graph()
-    tf.set_random_seed(1)
-    getter = getter_class("/cpu:0")
-    step = tf.train.get_or_create_global_step()
-    with tf.variable_scope("", custom_getter=getter):
-        with tf.variable_scope("layer"):
-            weight = tf.get_variable("w", initializer=np.float32([0.5, -0.3, 0.2]))
-        bias = tf.get_variable("b", [], initializer=tf.constant_initializer(0.1))
-        keys = [tf.GraphKeys.GLOBAL_VARIABLES]
-        tf.get_variable("seen", initializer=0.0, trainable=False, collections=keys)
-    x = tf.cast(step + 1, tf.float32) * [0.5, 1.0, -1.5]
-    loss = tf.square(tf.reduce_sum(weight * x) + bias - 3.0) / 20
-    optimizer, hook = make(getter)
-    train = optimizer.minimize(loss, global_step=step)
-    names = [each.op.name for each in tf.local_variables() + tf.global_variables()]
-    assert "seen" not in [each.op.name for each in tf.local_variables()]
-    saver = getattr(optimizer, "swapping_saver", lambda: None)()
-    losses = []
-    with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
-        for _ in range(steps):
-            losses.append(session.run([loss, train])[0])
-        values = session.run({name: name + ":0" for name in names})
-        if saver is not None:
-            path = saver.save(session._sess._sess._sess._sess, tf.test.get_temp_dir() + "/swapped")
-            read = tf.train.load_checkpoint(path)
-            center = values["global_center_variable/layer/w"]
-            np.testing.assert_allclose(read.get_tensor("layer/w"), center)
-    kept = [np.ravel(values[name]) for name in sorted(names)]
-    return sorted(names), [losses, *kept]
-
-
-def optimizers_of_workers_on_their_own():
-    opt = tf.contrib.opt
-
-    def elastic(inner, **options):
-        def make(getter):
-            optimizer = opt.ElasticAverageOptimizer(inner(), 2, getter, 2, **options)
-            return optimizer, optimizer.make_session_run_hook(True, 0)
-
-        return _local(opt.ElasticAverageCustomGetter, make)
-
-    def gradients(getter):
-        optimizer = opt.AGNOptimizer(tf.train.MomentumOptimizer(0.1, 0.9), 2, getter, 2)
-        return optimizer, optimizer.make_session_run_hook(True, 0)
-
-    def models(getter):
-        optimizer = opt.ModelAverageOptimizer(SGD(0.1), 1, True, getter, 2)
-        return optimizer, optimizer.make_session_run_hook()
-
-    names, found = elastic(lambda: SGD(0.1))
-    assert names == [
-        "b",
-        "global_center_variable/b",
-        "global_center_variable/layer/w",
-        "global_step",
-        "layer/w",
-        "local_center_variable/b",
-        "local_center_variable/layer/w",
-        "local_step",
-        "seen",
-    ]
-    _same(found, ELASTIC)
-    _same(elastic(lambda: tf.train.AdamOptimizer(0.1), moving_rate=0.2, rho=0.5)[1], ELASTIC_ADAM)
-    names, found = _local(opt.AGNCustomGetter, gradients)
-    assert "layer/w/Momentum" in names and "global_center_variable/layer/w/Momentum" in names
-    _same(found, ACCUMULATED)
-    names, found = _local(opt.ModelAverageCustomGetter, models)
-    assert "global_center_variable/layer/w" in names and "local_step" in names
-    _same(found, AVERAGED)
 
 
 def scipy_minimizes():

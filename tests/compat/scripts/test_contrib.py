@@ -40,21 +40,17 @@ for name, served in sorted(table.NAMES.items()):
             print(name, served.by, repr(error)[:200])
 print("resolved")
 """
-EAGER = """
-import tempfile, tensorflow as tf, tensorflow.contrib.eager as tfe
-tfe.enable_eager_execution()
-print(float(tfe.gradients_function(lambda x, y: x * x * y)(3.0, 2.0)[0]))
-print(float(tfe.value_and_gradients_function(lambda x, y: x * x * y, [1])(3.0, 2.0)[1][0]))
-weight, bias = tfe.Variable(2.0, name="weight"), tfe.Variable(1.0, name="bias")
-def loss(x, y):
-    return tf.square(weight * x + bias - y)
-tf.train.GradientDescentOptimizer(0.1).apply_gradients(tfe.implicit_gradients(loss)(1.0, 2.0))
-path = tfe.Saver([weight, bias]).save(tempfile.mkdtemp() + "/model")
-weight.assign(9.0)
-tfe.Saver([weight, bias]).restore(path)
-print(round(float(weight.numpy()) - 0.2, 3))
-print(round(float(tfe.implicit_value_and_gradients(loss)(1.0, 2.0)[0]), 3))
-print(float(tfe.Iterator(tf.data.Dataset.from_tensor_slices([2.0, 3.0])).next()))
+REMOVED = """
+import tensorflow as tf
+for name in (
+    "opt.ElasticAverageOptimizer", "opt.MultitaskOptimizerWrapper", "eager.gradients_function",
+    "estimator.RNNClassifier", "training.stratified_sample",
+):
+    module, _, last = name.partition(".")
+    try:
+        getattr(getattr(tf.contrib, module), last)
+    except AttributeError as error:
+        print(name, str(error).partition("; run the script")[0], sep=": ")
 """
 STRATEGY = """
 import sys
@@ -106,12 +102,20 @@ def test_habit_works_as_in_its_time(habit: str, outcomes: dict[str, str]) -> Non
     assert outcomes.get(habit, "it did not run").replace("\\n", "\n") == ""
 
 
-def test_gradients_of_functions() -> None:
-    assert run("-m", "compat", "run", "-c", EAGER).split() == ["12.0", "9.0", "1.6", "0.36", "2.0"]
-
-
 def test_every_name_is_served() -> None:
     assert run("-c", RESOLVE) == "resolved\n"
+
+
+@pytest.mark.skipif(HAS_CONTRIB, reason="TensorFlow's own contrib serves them")
+def test_removed_name_says_what_to_use() -> None:
+    notes = contrib_names.NAMES
+    lines = run("-m", "compat", "run", "-c", REMOVED).splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        name = line.partition(":")[0]
+        gone = f"tf.contrib.{name} is gone since TensorFlow 2.0"
+        assert line == f"{name}: {gone}: {notes[name][1]}"
+        assert " use " in line
 
 
 @pytest.mark.parametrize("name", sorted(contrib_names.NAMES))

@@ -1,6 +1,5 @@
 """Habits of scripts around tf.contrib.training and tf.contrib.distribute, one a function."""
 
-import collections
 import tempfile
 import time
 
@@ -8,7 +7,6 @@ import numpy as np
 import tensorflow as tf
 
 # Of TensorFlow 1.15.5.
-RESAMPLED, WEIGHTED, RATES = [0, 1, 1, 3, 3, 4, 4, 4], [0, 1, 3, 3, 4, 4], 8.590796
 ONE_REPLICA, TWO_REPLICAS = [0.836511, 0.841330], [0.830835, 0.833477]
 HAS_CONTRIB = not tf.contrib.tpu.TPUEstimator.__module__.startswith("compat")
 
@@ -56,39 +54,6 @@ def buckets():
     types = {"a": int, "b": str, "c": float}
     parsed = tf.contrib.training.parse_values("a=1,b[1]=x,c=[2,3]", types)
     assert parsed == {"a": 1, "b": {1: "x"}, "c": [2.0, 3.0]}
-
-
-def samples():
-    training = tf.contrib.training
-    rows = tf.constant(np.arange(6, dtype="f"))
-    rates = tf.constant(np.float32([0.5, 2.0, 0.0, 1.0, 3.0, 0.1]))
-    again = training.resample_at_rate([rows, rows * 2], rates, seed=3)
-    weighted, effective = training.weighted_resample([rows], rates, 0.9, seed=4)
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        found = session.run([again, weighted, effective])
-    assert found[0][0].tolist() == RESAMPLED, found[0][0].tolist()
-    assert found[0][1].tolist() == [2 * row for row in RESAMPLED]
-    assert found[1][0].tolist() == WEIGHTED, found[1][0].tolist()
-    np.testing.assert_allclose(found[2].sum(), RATES, rtol=1e-5)
-    tf.reset_default_graph()
-    tf.set_random_seed(2)
-    number = tf.random_uniform([32], 0, 4, tf.int32)
-    (data,), labels = training.stratified_sample(
-        [tf.cast(number, tf.float32)], number, [0.1, 0.6, 0.3, 0.0], 20, enqueue_many=True
-    )
-    parts = [[list(labels), list(values)] for labels, values in _batches([labels, data], 30)]
-    counts = collections.Counter(label for part, _ in parts for label in part)
-    assert all(labels == values for labels, values in parts)
-    shares = [counts[label] / 600.0 for label in range(4)]
-    np.testing.assert_allclose(shares, [0.1, 0.6, 0.3, 0.0], atol=0.07)
-    tf.reset_default_graph()
-    number = tf.random_uniform([], 0, 4, tf.int32, seed=1)
-    batch = training.rejection_sample(
-        [number], lambda values: tf.cast(values[0], tf.float32) / 3, 10, runtime_checks=True
-    )
-    found = np.concatenate([values[0] for values in _batches(batch, 30)])
-    assert set(found) == {1, 2, 3} and 0.3 < np.mean(found == 3) < 0.7
 
 
 def input_that_ends_in_a_loop_of_its_supervisor():
