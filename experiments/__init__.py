@@ -35,7 +35,18 @@ from experiments.settings import Settings, setting
 from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data, split
 from experiments.training.main import run
+from experiments.training.recording.callback import Callback
 from experiments.training.recording.run import Result
 from experiments.training.updates.update import Update
 
-__all__ = ["Data", "Experiment", "Result", "Settings", "Update", "run", "setting", "split"]
+__all__ = [
+    "Callback",
+    "Data",
+    "Experiment",
+    "Result",
+    "Settings",
+    "Update",
+    "run",
+    "setting",
+    "split",
+]

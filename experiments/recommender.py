@@ -77,6 +77,11 @@ class Recommender(Experiment):
         def __post_init__(self) -> None:
             super().__post_init__()
             units(self.hidden)
+            if self.ids == "mapped" and self.accumulate > 1:
+                raise UserError(
+                    f"--accumulate={self.accumulate} cannot be with --ids=mapped, which notes the "
+                    "rows of whole batches; leave one of them out"
+                )
             is_mapped = self.ids == "mapped"
             for of, met, defaults in (
                 ("--ids=mapped; add that", is_mapped, {"admit_after": 1, "forget_after": 0}),

@@ -6,12 +6,48 @@ Options that are given to a session of a cluster are ignored: the devices are th
 from __future__ import annotations
 
 import os
-from typing import Any, MutableMapping
+from pathlib import Path
+from typing import Any, Mapping, MutableMapping
 
 from compat import UserError, tf, tf1
+from compat._tensorflow.release import version
 from compat.cluster.address import split_address
 from compat.cluster.roles import Role
 from compat.cluster.spec import ClusterSpec, Task, all_tasks
+
+# What makes products of float32 in bfloat16 when a graph is optimized, of TensorFlow 2.9 and later.
+_BFLOAT16 = "auto_mixed_precision_onednn_bfloat16"
+
+
+def _has_bfloat16() -> bool:
+    return hasattr(tf1.ConfigProto().graph_options.rewrite_options, _BFLOAT16)
+
+
+def check_precision(
+    precision: str,
+    processor: str = "/proc/cpuinfo",
+    environment: Mapping[str, str] = os.environ,
+) -> None:
+    """Raises a `UserError` where this machine makes no products in bfloat16, if asked for them.
+
+    TensorFlow itself would leave them float32, and log a line at most.
+    """
+    if precision != "bfloat16":
+        return
+    if not _has_bfloat16():
+        raise UserError(
+            f"--precision=bfloat16 needs TensorFlow 2.9 or later, this is {version()}; leave it out"
+        )
+    flags = Path(processor).read_text("utf-8").split() if os.path.exists(processor) else []
+    if not {"avx512_bf16", "amx_bf16"} & set(flags):
+        raise UserError(
+            "--precision=bfloat16 needs a processor with AVX512-BF16 or AMX, and this one has "
+            "neither; leave it out"
+        )
+    if environment.get("TF_ENABLE_ONEDNN_OPTS") == "0":
+        raise UserError(
+            "--precision=bfloat16 needs oneDNN, which TF_ENABLE_ONEDNN_OPTS=0 turns off; unset it"
+        )
 
 
 def hide_gpus(task: Task, role: Role, environment: MutableMapping[str, str] = os.environ) -> None:
@@ -45,6 +81,8 @@ def session_config(config: Any, tasks: int = 1) -> Any:
     # A fraction is taken at once; growth beside it would make it a limit that nobody notices.
     proto.gpu_options.allow_growth = config.gpu_memory_fraction is None
     proto.gpu_options.per_process_gpu_memory_fraction = config.gpu_memory_fraction or 0.0
+    if config.precision == "bfloat16":
+        setattr(proto.graph_options.rewrite_options, _BFLOAT16, 1)  # On, which has no public name.
     return proto
 
 
@@ -69,6 +107,8 @@ def configure_eager(config: Any, *, alone: bool, tasks: int = 1) -> None:
             "--inter_op_threads=1 leaves a server of the modern runtime no thread to answer others;"
             " give 2 or more, or 0 for one per core"
         )
+    if _has_bfloat16():
+        tf.config.optimizer.set_experimental_options({_BFLOAT16: config.precision == "bfloat16"})
     tf.config.threading.set_inter_op_parallelism_threads(config.inter_op_threads)
     tf.config.threading.set_intra_op_parallelism_threads(_within_operations(config, tasks))
     if config.gpu_memory_fraction is None:

@@ -94,14 +94,39 @@ class Settings:
     optimizer: str = _training(
         "adam",
         "Optimizer; lazy_adam and rowwise_adagrad update of a table only the rows of the batch.",
-        choices=("sgd", "momentum", "adam", "adagrad", "ftrl", "lazy_adam", "rowwise_adagrad"),
+        choices=("sgd", "momentum", "adam", "adamw", "adagrad", "ftrl")
+        + ("lazy_adam", "rowwise_adagrad"),
     )
     learning_rate: float = _training(0.001, "Learning rate.", above=0)
+    schedule: str = _training(
+        "constant",
+        "Learning rate over the run: constant, or falling to 0 by a cosine.",
+        choices=("constant", "cosine"),
+    )
+    warmup_steps: int = _training(
+        0, "Updates in which the learning rate first rises from 0.", at_least=0
+    )
     weight_decay: float = _training(
-        0.0, "Factor of a variable that is added to its gradient (L2).", at_least=0.0
+        0.0,
+        "Factor of a variable that is added to its gradient (L2); with adamw, the share of it that "
+        "an update takes away, times the learning rate.",
+        at_least=0.0,
     )
     clip_norm: float = _training(
         0.0, "Largest norm of all gradients together; 0: no clipping.", at_least=0.0
+    )
+    precision: str = _training(
+        "float32",
+        "Of matrix products and convolutions; variables, updates and sums stay float32. bfloat16 "
+        "needs TensorFlow 2.9 and a processor with AVX512-BF16 or AMX.",
+        choices=("float32", "bfloat16"),
+    )
+    accumulate: int = _training(
+        1,
+        "Parts in which a batch is computed, one after the other, to need less memory; the update "
+        "is by the mean of their gradients.",
+        at_least=1,
+        at_most=1000,
     )
     epochs: int = _training(20, "Passes of each worker over the training set.", at_least=1)
     max_steps: int | None = _training(
@@ -195,6 +220,31 @@ class Settings:
                 f"--replicas_to_aggregate={self.replicas_to_aggregate} says how many gradients "
                 "make an update of --sync; add that, or leave it out"
             )
+        self._check_local_updates()
+        first, _ = self.profiled or (0, 0)
+        if self.max_steps is not None and first >= self.max_steps:
+            raise UserError(
+                f"--profile_steps={self.profile_steps} begins when --max_steps={self.max_steps} "
+                "ends the run; give earlier steps"
+            )
+        _check_name("experiment_name", self.experiment_name)
+        _check_name("run_name", self.run_name)
+        if self.strategy == "multi_worker":
+            self._check_multi_worker()
+        if self.evaluator and self.eval_in_chief:
+            raise UserError(
+                "--evaluator and --eval_in_chief both say who evaluates the checkpoints; "
+                "give one of them"
+            )
+        if self.batch_size % self.accumulate:
+            raise UserError(
+                f"--accumulate={self.accumulate} parts of --batch_size={self.batch_size} would "
+                "differ in size; give a number that divides it"
+            )
+        if self.logdir == "":
+            raise UserError("--logdir= is empty; name a folder, or leave it out for a new one")
+
+    def _check_local_updates(self) -> None:
         if self.communication_period > 1 and (self.strategy != "ps" or self.sync):
             raise UserError(
                 f"--communication_period={self.communication_period} is of workers that update "
@@ -211,23 +261,6 @@ class Settings:
                 f"--moving_rate={self.moving_rate:g} is of --algorithm=easgd; add that, or leave "
                 "it out"
             )
-        first, _ = self.profiled or (0, 0)
-        if self.max_steps is not None and first >= self.max_steps:
-            raise UserError(
-                f"--profile_steps={self.profile_steps} begins when --max_steps={self.max_steps} "
-                "ends the run; give earlier steps"
-            )
-        _check_name("experiment_name", self.experiment_name)
-        _check_name("run_name", self.run_name)
-        if self.strategy == "multi_worker":
-            self._check_multi_worker()
-        if self.evaluator and self.eval_in_chief:
-            raise UserError(
-                "--evaluator and --eval_in_chief both say who evaluates the checkpoints; "
-                "give one of them"
-            )
-        if self.logdir == "":
-            raise UserError("--logdir= is empty; name a folder, or leave it out for a new one")
 
     def _check_multi_worker(self) -> None:
         if self.runtime == "legacy":

@@ -166,7 +166,7 @@ class _Evaluator:
         self._tracker.scalars(step, {f"eval/{k.partition('/')[2]}": v for k, v in values.items()})
         write_pictures(self._program.metrics, self._board, step, "validation")
         run = Run(step, self._settings, self._session, self._board, self._settings.logdir)
-        self._program.experiment.on_evaluation(run, values)
+        self._program.callbacks.on_evaluation(run, values)
         selected.take(prefix, Evaluation(step, values))
 
     def _open(self, resume_step: int) -> Selection:

@@ -9,17 +9,15 @@ that return values by name are Orbit's; one class with hooks is Lightning's modu
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar, Mapping, Sequence
+from typing import Any, ClassVar, Mapping, Sequence
 
 from compat.errors import UserError
 from experiments.launching import forgotten
 from experiments.settings import Settings
-
-if TYPE_CHECKING:
-    from experiments.training.recording.run import Result, Run
+from experiments.training.recording.callback import Callback
 
 
-class Experiment:
+class Experiment(Callback):
     """What is trained, and what is evaluated; every method but `data` and `loss` has a default.
 
     One instance is made in each task that trains or evaluates. TensorFlow is loaded by then.
@@ -29,6 +27,7 @@ class Experiment:
 
     Attributes:
       settings: the settings of the run.
+      total_steps: updates of the whole run, None where only the end of the data says it.
     """
 
     Settings: ClassVar[Any] = Settings
@@ -39,6 +38,7 @@ class Experiment:
     loss_name: ClassVar[str] = "loss"
     # Values for several settings at once, by the name that --preset takes.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    total_steps: int | None = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -125,11 +125,14 @@ class Experiment:
     def learning_rate(self, step: Any) -> Any:
         """Returns the learning rate: a float, or a scalar tensor made of `step`.
 
+        By default as --learning_rate, --schedule and --warmup_steps say.
+
         Args:
           step: the variable that counts the updates, int64 scalar.
         """
-        del step
-        return self.settings.learning_rate
+        from experiments.training.updates import rate
+
+        return rate.scheduled(self.settings, step, self.total_steps)
 
     def optimizer(self, step: Any) -> Any:
         """Returns an optimizer of `tf.compat.v1.train`; by default that of `--optimizer`.
@@ -146,10 +149,13 @@ class Experiment:
         """
         from experiments.training.updates import optimizers
 
-        return optimizers.create(self.settings.optimizer, self.learning_rate(step))
+        settings, rate = self.settings, self.learning_rate(step)
+        return optimizers.create(settings.optimizer, rate, settings.weight_decay)
 
     def gradients(self, pairs: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
         """Returns the gradients that are applied; by default as --clip_norm and --weight_decay say.
+
+        The decay of --optimizer=adamw is not of gradients, but of variables.
 
         Args:
           pairs: (gradient, variable), without variables that have no gradient. A gradient is a
@@ -157,7 +163,8 @@ class Experiment:
         """
         from experiments.training.updates import optimizers
 
-        return optimizers.regularised(pairs, self.settings.weight_decay, self.settings.clip_norm)
+        decay = 0.0 if self.settings.optimizer == "adamw" else self.settings.weight_decay
+        return optimizers.regularised(pairs, decay, self.settings.clip_norm)
 
     def after_update(self, step: Any, optimizer: Any) -> Any:
         """Returns an operation that is part of each update, after the optimizer's; or None.
@@ -165,7 +172,8 @@ class Experiment:
         What it assigns is part of it as well, returned or not.
 
         For what a model notes of the batch that `loss` was last called with, such as which rows of
-        a table are in use. With `--communication_period` there is none.
+        a table are in use; with `--accumulate` that is its last part. With
+        `--communication_period` there is none.
 
         Args:
           step: as for `learning_rate`, after the update.
@@ -181,17 +189,9 @@ class Experiment:
         del error
         return None
 
-    def on_start(self, run: Run) -> None:
-        """Called in the chief when the session is open, before the first update."""
+    def callbacks(self) -> Sequence[Callback]:
+        """Returns objects that are called at the events of a run, after this one's own methods.
 
-    def on_step(self, run: Run, values: Mapping[str, float]) -> None:
-        """Called in the chief with the values of an update that it has seen.
-
-        On the modern runtime, and where other workers make updates, it does not see all.
+        Called once in the chief and in an evaluator, when the variables have been made.
         """
-
-    def on_evaluation(self, run: Run, values: Mapping[str, float]) -> None:
-        """Called in the process that evaluates, with its values by name, as "validation/loss"."""
-
-    def on_end(self, run: Run, result: Result) -> None:
-        """Called in the chief at the end of a complete run, before the record is closed."""
+        return []

@@ -159,6 +159,7 @@ class _Training:
             schedule,
             run,
             console,
+            program.callbacks,
             measure=measure,
             metrics=program.metrics,
             write_checkpoint=self._save,
@@ -176,7 +177,7 @@ class _Training:
         if self.server is not None:
             # Now: a worker that found no record of the run when it ends would leave no count in it.
             agreement.publish(self.server, mine)
-        experiment.on_start(run)
+        program.callbacks.on_start(run)
         reporter.say_interval()
         with Profile(settings, console.say) as profile, contextlib.suppress(Interrupted):
             for values in self._updates(lambda: reporter.request is not None, profile.call):
@@ -238,7 +239,7 @@ class _Training:
         test.pop("global_step", None)
         used = self.tally.examples()
         result = recording.finish(reached, reporter.evaluated, metrics, used)
-        experiment.on_end(replace(run, step=result.step), result)
+        program.callbacks.on_end(replace(run, step=result.step), result)
         seconds = time.monotonic() - started
         for line in closing_lines(test, seconds, reporter.loss, loss_name):
             reporter.console.say(line)

@@ -25,6 +25,7 @@ from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data
 from experiments.training.local_updates import downpour
 from experiments.training.local_updates.elastic import ElasticCopies
+from experiments.training.recording.callback import Callbacks
 from experiments.training.recording.report import named
 from experiments.training.recording.schedule import Schedule
 from experiments.training.seeds import seed_operations, seeded_variables
@@ -44,6 +45,7 @@ class Program:
     sync_optimizer: Any  # The `SyncReplicas` that aggregate gradients, or None.
     evaluations: Mapping[str, compat.Step]  # By the splits that can be evaluated.
     metrics: Mapping[str, Any]  # By name; they hold what the last evaluation has given them.
+    callbacks: Callbacks  # The experiment's own methods, and those of its callbacks.
     used: Any = (
         None  # The variable of a graph from which a stream is opened; None if there is none.
     )
@@ -158,6 +160,7 @@ def build(
     `used` returns how many batches a worker has used of its stream, when it opens it.
     """
     settings = experiment.settings
+    experiment.total_steps = None if schedule is None else schedule.last_step
     seed_operations(settings.seed, server.trainer_index if server else 0)
     setter = train = opened = None
     if server is not None:
@@ -204,7 +207,9 @@ def build(
         sync = wrapped[0] if wrapped and not runtime.has_coordinator else None
         evaluations = _evaluations(experiment, data, copies)
         metrics = experiment.metrics()
-        found = Program(experiment, runtime, data, train, sync, evaluations, metrics, opened)
+        callbacks = Callbacks(experiment)
+        made = experiment, runtime, data, train, sync, evaluations, metrics, callbacks
+        found = Program(*made, opened)
         _check_monitor(found)
         return found
 

@@ -16,6 +16,7 @@ from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.graphs.packing import packed, unpacked
 from compat.runtime.program_order import after, beside, in_program_order
 from experiments.training.seeds import seeded_variables
+from experiments.training.updates.accumulation import batch_size, in_parts, mean_gradients, weighted
 from experiments.training.updates.update import Update, Updates, updates_of
 
 # Names of a training step's values that are not the experiment's own.
@@ -50,10 +51,14 @@ def training_step(
 
     def step(batch: Any) -> dict[str, Any]:
         seen = step_now(global_step) if stale else None
-        found = losses_of(experiment, batch)
-        rate, parts = rate_and_updates(experiment, global_step)
-        updates = Updates(parts, found.losses, tf1.trainable_variables())
-        loss, scalars, pairs = loss_and_gradients(experiment, found, updates)
+        chosen: list[Any] = []
+
+        def updates_for(losses: Any) -> Updates:
+            if not chosen:  # When the loss has made its variables, which optimizer() may name.
+                chosen.extend(rate_and_updates(experiment, global_step))
+            return Updates(chosen[1], losses, tf1.trainable_variables())
+
+        loss, scalars, pairs, optimizer = loss_and_gradients(experiment, batch, updates_for)
         gradients, variables = [list(part) for part in zip(*pairs)]
         # The loss as well, so that all workers see at the same step that it is NaN or infinite.
         names = [name for name in sorted(scalars) if scalars[name].dtype == tf.float32]
@@ -63,8 +68,7 @@ def training_step(
         if remote:
             gradients = in_one_message(gradients, variables)
         pairs = list(zip(gradients, variables))
-        values: dict[str, Any] = {"loss": loss, **scalars, "learning_rate": rate}
-        optimizer = updates.optimizer
+        values: dict[str, Any] = {"loss": loss, **scalars, "learning_rate": chosen[0]}
         if seen is None:
             values["train"] = wrap(optimizer).apply_gradients(pairs, global_step=global_step)
         else:
@@ -79,7 +83,7 @@ def training_step(
             values["train"] = tf.group(*done)
         if counts:
             seen_here = compat.worker_variable(np.int64(0), "examples_seen")
-            values["examples_seen"] = seen_here.read_value() + _batch_size(batch)
+            values["examples_seen"] = seen_here.read_value() + batch_size(batch)
             noted = seen_here.assign(values["examples_seen"])
             values["train"] = tf.group(values["train"], getattr(noted, "op", noted))
         return values
@@ -109,22 +113,58 @@ def counted(global_step: Any, updates: int, made: Any, seen: Any) -> dict[str, A
 
 
 def loss_and_gradients(
-    experiment: Any, found: Losses, updates: Updates
-) -> tuple[Any, dict[str, Any], list[Any]]:
-    """Returns the loss of a batch, the scalars of its outputs, and gradients with their variables.
+    experiment: Any, batch: Any, updates_for: Callable[[Any], Updates], again: bool = False
+) -> tuple[Any, dict[str, Any], list[Any], Any]:
+    """Returns the loss of a batch, scalars of its outputs, (gradient, variable) and an optimizer.
 
     Of several losses it is the sum, and each is one of the scalars. Gradients wait for what the
-    experiment's functions do beside their values.
+    experiment's functions do beside their values. With --accumulate each part of the batch waits
+    for the gradients of the part before.
+
+    Args:
+      experiment: whose `loss` and `gradients` are called.
+      batch: of examples.
+      updates_for: makes the updates for losses by name, when these have made their variables.
+      again: whether `loss` has been called before, and its variables are the same.
     """
+    shares: list[Any] = []
+    parts: list[Losses] = []
+    gradients: list[Any] = []
+    for share, part in in_parts(batch, experiment.settings.accumulate):
+        with tf.control_dependencies(_flat(gradients[-1]) if gradients else []):
+            found = losses_of(experiment, part, again=again or bool(parts))
+            updates = updates_for(found.losses)
+            gradients.append(updates.gradients())
+        shares.append(share)
+        parts.append(found)
+    found = _mean_of(parts, shares)
     effects, pairs = found.effects, []
-    for own in updates.gradients().values():
+    for own in mean_gradients(gradients, shares):
         with tf.control_dependencies(effects):  # Usually none.
             changed, more = in_program_order(functools.partial(_changed, experiment, own))
         pairs += changed
         effects = [*effects, *more]
     applied, variables = [list(part) for part in zip(*pairs)]
     scalars = {name: value for name, value in found.outputs.items() if value.shape.rank == 0}
-    return found.loss, scalars, list(zip(after(beside(effects, applied), applied), variables))
+    pairs = list(zip(after(beside(effects, applied), applied), variables))
+    return found.loss, scalars, pairs, updates.optimizer
+
+
+def _flat(gradients: Mapping[Any, Any]) -> list[Any]:
+    return [gradient for pairs in gradients.values() for gradient, _ in pairs]
+
+
+def _mean_of(parts: Sequence[Losses], shares: Sequence[Any]) -> Losses:
+    """Returns the losses of a batch by those of its parts; other outputs are scalars' means."""
+    if len(parts) == 1:
+        return parts[0]
+    scalars = [n for n, v in parts[0].outputs.items() if v.shape.rank == 0 and v.dtype.is_floating]
+    return Losses(
+        parts[0].losses,
+        weighted([part.loss for part in parts], shares),
+        {name: weighted([part.outputs[name] for part in parts], shares) for name in scalars},
+        [effect for part in parts for effect in part.effects],
+    )
 
 
 def _changed(experiment: Any, pairs: list[Any]) -> list[Any]:
@@ -145,7 +185,7 @@ def rate_and_updates(experiment: Any, global_step: Any) -> tuple[Any, dict[Any, 
 def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
     """Returns the loss of a batch, all outputs, and `examples`, the number of its examples."""
     found = losses_of(experiment, batch, training=False)
-    values = {"loss": found.loss, "examples": _batch_size(batch), **found.outputs}
+    values = {"loss": found.loss, "examples": batch_size(batch), **found.outputs}
     return after(beside(found.effects, found.loss), values)
 
 
@@ -261,15 +301,3 @@ def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[A
         for i, part in zip(there, parts):
             arrived[i] = part
     return arrived
-
-
-def _batch_size(batch: Any) -> Any:
-    """Returns the number of examples: the first dimension of the first tensor that has one."""
-    for first in tf.nest.flatten(batch, expand_composites=False):
-        if isinstance(first, tf.SparseTensor):
-            return first.dense_shape[0]
-        if isinstance(first, tf.RaggedTensor):
-            return first.nrows()
-        if first.shape.rank != 0:
-            return tf.shape(first, out_type=tf.int64)[0]
-    return tf.constant(1, tf.int64)

@@ -40,6 +40,8 @@ def run(
     if cluster is not None and _is_complete(settings):
         return None
     what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.has_coordinator)
+    if task.job != "ps":
+        devices.check_precision(settings.precision)
     devices.hide_gpus(task, what)
     if runtime.has_coordinator:
         tasks = devices.tasks_here(cluster, task)

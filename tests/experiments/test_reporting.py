@@ -65,6 +65,7 @@ class Chief:
             schedule,
             run,
             Console(stream=self._said),
+            self.experiment,
             # Others go on meanwhile: the measurement is of a later step.
             measure=lambda: {"loss": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
             write_checkpoint=self._save,

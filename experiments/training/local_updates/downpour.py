@@ -111,11 +111,14 @@ def training_step(
             rate, chosen = rate_and_updates(experiment, global_step)
         for part in parts:
             with tf.control_dependencies(done):
-                found = losses_of(experiment, part, again=True)
-                updates = Updates(chosen, found.losses, copies.known())
-                loss, scalars, pairs = loss_and_gradients(experiment, found, updates)
+                loss, scalars, pairs, optimizer = loss_and_gradients(
+                    experiment,
+                    part,
+                    lambda losses: Updates(chosen, losses, copies.known()),
+                    again=True,
+                )
                 with copies.local():
-                    done = [updates.optimizer.apply_gradients(pairs)]
+                    done = [optimizer.apply_gradients(pairs)]
             values = {"loss": loss, **scalars, "learning_rate": rate}
         with tf.control_dependencies(done):
             pushed = copies.end(begun)

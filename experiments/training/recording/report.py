@@ -16,6 +16,7 @@ from experiments.evaluation.best_checkpoint import step_of
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.evaluation.evaluate import write_pictures
 from experiments.evaluation.selection import Evaluation
+from experiments.training.recording.callback import Callback
 from experiments.training.recording.run import Run
 from experiments.training.recording.schedule import Schedule, due
 
@@ -63,6 +64,7 @@ class Reporter:
     schedule: Schedule
     run: Run  # As hooks are given it; its writer takes the curves.
     console: Console
+    callbacks: Callback
     measure: Callable[[], dict[str, float]] | None  # Evaluates on the validation split.
     write_checkpoint: Callable[[], str]  # Returns its prefix.
     read_weights: Callable[[], Mapping[str, np.ndarray]]
@@ -122,7 +124,7 @@ class Reporter:
             self._say_line(*position, values["loss"])
         if writing:
             self._write_summary(values)
-        self.experiment.on_step(replace(self.run, step=after), values)
+        self.callbacks.on_step(replace(self.run, step=after), values)
         if evaluating or selecting:
             self.evaluate(prefix)
         if saving or evaluating or writing or position is not None:
@@ -167,7 +169,7 @@ class Reporter:
         write_pictures(self.metrics, self.run.writer, step, "validation")
         weights = self.read_weights().items()
         self.run.writer.histograms(step, {f"weights/{name}": v for name, v in weights})
-        self.experiment.on_evaluation(replace(self.run, step=step), self.evaluated)
+        self.callbacks.on_evaluation(replace(self.run, step=step), self.evaluated)
         if self.select is not None and prefix is not None:
             self.select(prefix, Evaluation(step_of(prefix), self.evaluated))
 

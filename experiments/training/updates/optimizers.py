@@ -10,14 +10,20 @@ import numpy as np
 from compat import UserError, tf, tf1
 from compat._tensorflow import private
 from compat.contrib.opt.adaptive import LazyAdamOptimizer, done
+from compat.contrib.opt.decay import AdamWOptimizer
 
 
-def create(name: str, learning_rate: Any) -> Any:
-    """Returns an optimizer by its name: those of `tf.compat.v1.train`, and two for tables."""
+def create(name: str, learning_rate: Any, weight_decay: float = 0.0) -> Any:
+    """Returns an optimizer by its name: those of `tf.compat.v1.train`, AdamW, and two for tables.
+
+    `weight_decay` is that of AdamW, as in PyTorch and Keras: an update takes this share of a
+    variable, times the learning rate. Others decay by `regularised`.
+    """
     makers = {
         "sgd": tf1.train.GradientDescentOptimizer,
         "momentum": functools.partial(tf1.train.MomentumOptimizer, momentum=0.9),
         "adam": tf1.train.AdamOptimizer,
+        "adamw": lambda rate: AdamWOptimizer(weight_decay * rate, rate),
         "adagrad": tf1.train.AdagradOptimizer,
         "ftrl": tf1.train.FtrlOptimizer,
         "lazy_adam": LazyAdamOptimizer,

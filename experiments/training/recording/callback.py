@@ -1,0 +1,72 @@
+"""Callbacks: what is called at the events of a run, several at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
+from compat.errors import UserError
+
+if TYPE_CHECKING:
+    from experiments.training.recording.run import Result, Run
+
+
+class Callback:
+    """What is called at the events of a run; every method does nothing by default.
+
+    An experiment is one itself, and `Experiment.callbacks` returns others:
+
+        class Norms(Callback):
+            def on_evaluation(self, run, values):
+                weights = run.session.read({"weights": self.weights})
+                run.writer.scalars(run.step, {"norm": np.linalg.norm(weights["weights"])})
+    """
+
+    def on_start(self, run: Run) -> None:
+        """Called in the chief when the session is open, before the first update."""
+
+    def on_step(self, run: Run, values: Mapping[str, float]) -> None:
+        """Called in the chief with the values of an update that it has seen.
+
+        On the modern runtime, and where other workers make updates, it does not see all.
+        """
+
+    def on_evaluation(self, run: Run, values: Mapping[str, float]) -> None:
+        """Called in the process that evaluates, with its values by name, as "validation/loss"."""
+
+    def on_end(self, run: Run, result: Result) -> None:
+        """Called in the chief at the end of a complete run, before the record is closed."""
+
+
+class Callbacks(Callback):
+    """Several callbacks as one, called in their order: the experiment's own methods first.
+
+    Raises:
+      UserError: `Experiment.callbacks` returned something else.
+    """
+
+    def __init__(self, experiment: Any) -> None:
+        found = experiment.callbacks()
+        if not isinstance(found, (list, tuple)):
+            raise UserError(f"callbacks() returned {type(found).__name__}; return a list")
+        for each in found:
+            if not isinstance(each, Callback):
+                what = each.__name__ if isinstance(each, type) else f"a {type(each).__name__}"
+                remedy = f"{what}()" if isinstance(each, type) else "subclasses of Callback"
+                raise UserError(f"callbacks() has {what}, which is no Callback; return {remedy}")
+        self._all: Sequence[Callback] = [experiment, *found]
+
+    def on_start(self, run: Run) -> None:
+        for each in self._all:
+            each.on_start(run)
+
+    def on_step(self, run: Run, values: Mapping[str, float]) -> None:
+        for each in self._all:
+            each.on_step(run, values)
+
+    def on_evaluation(self, run: Run, values: Mapping[str, float]) -> None:
+        for each in self._all:
+            each.on_evaluation(run, values)
+
+    def on_end(self, run: Run, result: Result) -> None:
+        for each in self._all:
+            each.on_end(run, result)
