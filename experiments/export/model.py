@@ -18,7 +18,8 @@ from experiments.evaluation import best_checkpoint
 from experiments.export.loading import load_experiment
 from experiments.launching import devices
 from experiments.settings.files import read_settings
-from experiments.training import inputs, step
+from experiments.training import inputs
+from experiments.training.updates import step
 
 
 @dataclass(frozen=True)

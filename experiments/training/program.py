@@ -20,15 +20,16 @@ from compat.runtime.interface import Runtime
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import evaluate
 from experiments.evaluation.metrics import Metric
-from experiments.training import inputs, step
+from experiments.training import inputs
 from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data
-from experiments.training.local_updates import downpour
-from experiments.training.local_updates.elastic import ElasticCopies
 from experiments.training.recording.callback import Callbacks
 from experiments.training.recording.report import named
 from experiments.training.recording.schedule import Schedule
 from experiments.training.seeds import seed_operations, seeded_variables
+from experiments.training.updates import step
+from experiments.training.updates.local_updates import downpour
+from experiments.training.updates.local_updates.elastic import ElasticCopies
 from experiments.training.warm_start import warm_start
 
 CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small convolutional network.

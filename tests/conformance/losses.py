@@ -16,8 +16,7 @@ import compat
 import models
 from compat import tf, tf1
 from experiments import Experiment
-from experiments.training import step
-from experiments.training.updates import optimizers
+from experiments.training.updates import optimizers, step
 
 if TYPE_CHECKING:
     from tests.conformance import reference

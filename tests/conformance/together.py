@@ -18,7 +18,7 @@ import compat
 import models
 from compat import tf
 from compat.runtime.program.replicas import SyncReplicas
-from experiments.training import step
+from experiments.training.updates import step
 
 if TYPE_CHECKING:
     from tests.conformance import reference

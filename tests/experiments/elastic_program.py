@@ -11,8 +11,8 @@ import numpy as np
 
 import compat
 from compat import tf, tf1
-from experiments.training.local_updates import downpour
-from experiments.training.local_updates.elastic import ElasticCopies
+from experiments.training.updates.local_updates import downpour
+from experiments.training.updates.local_updates.elastic import ElasticCopies
 
 PERIOD, SHARE, RATE = 3, 0.25, 0.1
 ALGORITHMS = {"downpour": downpour.Copies(), "easgd": ElasticCopies(SHARE)}

@@ -14,9 +14,9 @@ import pytest
 
 from compat import UserError, tf, tf1
 from experiments import Experiment, Settings
-from experiments.training import devices, step
+from experiments.training import devices
 from experiments.training.recording.callback import Callback, Callbacks
-from experiments.training.updates import optimizers, rate
+from experiments.training.updates import optimizers, rate, step
 from experiments.training.updates.accumulation import in_parts, mean_gradients
 from experiments.training.updates.update import Updates, updates_of
 from tests.experiments.conftest import Training

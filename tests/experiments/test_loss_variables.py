@@ -8,7 +8,7 @@ import pytest
 
 from compat import tf1
 from experiments import Experiment
-from experiments.training import step
+from experiments.training.updates import step
 
 
 class Line(Experiment):

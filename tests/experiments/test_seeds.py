@@ -9,7 +9,8 @@ import pytest
 
 from compat import tf1
 from experiments import Experiment
-from experiments.training import seeds, step
+from experiments.training import seeds
+from experiments.training.updates import step
 
 
 class Network(Experiment):

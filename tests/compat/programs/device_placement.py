@@ -17,7 +17,7 @@ from compat.cluster import ports
 from compat.runtime.graphs.chain import Chain
 from compat.runtime.graphs.device_placement import shortened
 from experiments.mnist import MNIST
-from experiments.training import step
+from experiments.training.updates import step
 
 WORKER = "/job:worker/task:0"
 

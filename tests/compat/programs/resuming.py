@@ -14,7 +14,7 @@ import numpy as np
 import compat
 from compat import tf
 from experiments.mnist import MNIST
-from experiments.training import step
+from experiments.training.updates import step
 
 LEARNING_RATES = {"adam": 0.001, "momentum": 0.01}
 

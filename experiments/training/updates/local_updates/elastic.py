@@ -9,8 +9,8 @@ from typing import Any, Callable
 
 import compat
 from compat import tf
-from experiments.training.local_updates.downpour import Copies
-from experiments.training.step import in_one_message
+from experiments.training.updates.local_updates.downpour import Copies
+from experiments.training.updates.step import in_one_message
 
 
 class ElasticCopies(Copies):

@@ -13,7 +13,7 @@ import numpy as np
 
 import compat
 from compat import tf, tf1
-from experiments.training.step import (
+from experiments.training.updates.step import (
     counted,
     in_one_message,
     loss_and_gradients,
