@@ -14,7 +14,7 @@ import pytest
 
 from compat import UserError, tf, tf1
 from experiments import Experiment, Settings
-from experiments.training import devices
+from experiments.launching import devices
 from experiments.training.recording.callback import Callback, Callbacks
 from experiments.training.updates import optimizers, rate, step
 from experiments.training.updates.accumulation import in_parts, mean_gradients
