@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -204,6 +205,34 @@ def test_commands_for_any_program_are_understood(
 def test_make_targets_exist(command: str) -> None:
     target = command.split()[1]
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def made(folder: Path, target: str) -> str:
+    """Returns the commands by which make makes a target in a copy of what installing is made of."""
+    words = ["make", "-n", f"PYTHON={sys.executable}", target]
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, timeout=150, check=True)
+    return done.stdout.decode()
+
+
+def test_training_waits_for_no_tool_of_development(tmp_path: Path) -> None:
+    for name in ("Makefile", "setup.cfg"):
+        shutil.copy(str(ROOT / name), str(tmp_path))
+    shutil.copytree(str(ROOT / "requirements"), str(tmp_path / "requirements"))
+    first, all_of_it = made(tmp_path, "mnist"), made(tmp_path, "test")
+    assert "install --python .venv/bin/python -e '.[scripts]' -c " in first
+    assert "dev" not in re.findall(r"-e '(.*?)'", first)[0]
+    assert "-e '.[test,scripts,dev]'" in all_of_it
+    for line in (first + all_of_it).splitlines():  # Whoever waits sees that something happens.
+        assert "-qq" not in line or " -e " not in line, line
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / ".venv" / "installed").touch()
+    assert "install" not in made(tmp_path, "mnist")
+    rest = made(tmp_path, "test")
+    assert "-e '.[test,scripts,dev]'" in rest
+    assert "venv --clear" not in rest
+    (tmp_path / ".venv" / "develops").touch()
+    assert "install" not in made(tmp_path, "test")
 
 
 @pytest.mark.parametrize("command", [c for c in commands() if "pip install" in c and " -c " in c])
