@@ -11,6 +11,7 @@ from typing import Any, Mapping, TextIO
 from compat.errors import reason_of
 from compat.processes.output import discard, terminal_columns
 from compat.tracking.files import appending
+from compat.tracking.notebook import Bar, is_notebook
 from compat.tracking.redaction import redacted_text
 
 LOG = "console.log"
@@ -80,6 +81,7 @@ class Console:
         self._path = None if logdir is None else os.path.join(logdir, LOG)
         self._columns = terminal_columns(self._stream) if total_steps is not None else None
         self._total_steps = total_steps
+        self._shows_bar = total_steps is not None and (self._columns is not None or is_notebook())
         self._bar: Any = None
         self._is_open = True
 
@@ -110,34 +112,40 @@ class Console:
         The first step, at which a resumed run starts, is where speed and time left are counted
         from. The speed is the mean since then, with the pauses for evaluations and checkpoints.
         """
-        if self._columns is None or not self._is_open:
+        if not self._shows_bar or not self._is_open:
             return
         try:
             if self._bar is None:
-                from tqdm import tqdm
-
-                self._bar = tqdm(
-                    total=self._total_steps,
-                    initial=step,
-                    file=self._stream,
-                    unit="step",
-                    leave=False,
-                    smoothing=0,  # By default the speed between two pauses, of the last second.
-                    # Some terminals report 0 by 0, in which tqdm would show nothing.
-                    ncols=self._columns or shutil.get_terminal_size().columns or 80,
-                    nrows=shutil.get_terminal_size().lines or 24,
-                )
+                self._bar = self._new_bar(step)
             else:
                 self._bar.update(step - self._bar.n)
         except OSError:
             self._abandon_stream()
+
+    def _new_bar(self, step: int) -> Any:
+        """Returns a bar that begins at a step."""
+        if self._columns is None:
+            return Bar(self._total_steps or 0, step)
+        from tqdm import tqdm
+
+        return tqdm(
+            total=self._total_steps,
+            initial=step,
+            file=self._stream,
+            unit="step",
+            leave=False,
+            smoothing=0,  # By default the speed between two pauses, of the last second.
+            # Some terminals report 0 by 0, in which tqdm would show nothing.
+            ncols=self._columns or shutil.get_terminal_size().columns or 80,
+            nrows=shutil.get_terminal_size().lines or 24,
+        )
 
     def close(self) -> None:
         """Removes the bar; `say` can still be called."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        self._columns = None
+        self._shows_bar = False
 
     def _abandon_stream(self) -> None:
         """Discards all later output, also what other code prints and what is still buffered."""

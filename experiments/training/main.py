@@ -21,6 +21,7 @@ from compat.errors import UserError
 from compat.processes.command import report
 from compat.runtime.interface import select_runtime
 from compat.runtime.registry import has_coordinator
+from compat.tracking import notebook
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, forgotten, launcher, missing_task, signals
 from experiments.settings import Settings
@@ -41,22 +42,24 @@ def run(experiment: Any, **settings: Any) -> Any:
     """Runs an experiment: by the command line of this program or, with settings, in this process.
 
     As a program, `run(Cancer)` reads the flags, does what they say, and exits: a whole run in this
-    process, a local cluster, or one task of a cluster. From Python, in a notebook or a test,
-    `run(Cancer, strategy="local", hidden=32)` trains in this process; apart from the runtime of
-    TensorFlow, which a process chooses once, nothing global stays behind.
+    process, a local cluster, or one task of a cluster. In a notebook, and elsewhere with settings,
+    as in `run(Cancer, strategy="local", hidden=32)`, it trains in this process; apart from the
+    runtime of TensorFlow, which a process chooses once, nothing global stays behind.
 
     Args:
       experiment: a subclass of `Experiment`.
-      **settings: values of its settings; at least one, or `strategy="local"`, in Python use.
+      **settings: values of its settings; at least one, or `strategy="local"`, in a program that
+        is not to read its command line.
 
     Returns:
-      With settings an `experiments.Result`, of what was reached; else this does not return.
+      In a notebook or with settings an `experiments.Result`, of what was reached; else this does
+      not return.
 
     Raises:
-      UserError: a setting, the data or the log folder is wrong; with settings only.
+      UserError: a setting, the data or the log folder is wrong; in a notebook or with settings.
     """
     forgotten.used()
-    if settings:
+    if settings or hasattr(sys, "ps1"):  # Somebody types, and the command line is another's.
         _check_class(experiment)
         return _run_here(experiment, settings)
     if experiment.__module__ == "__main__" and _PACKAGE in Path(sys.argv[0]).resolve().parents:
@@ -223,5 +226,7 @@ def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
     main_thread = threading.current_thread() is threading.main_thread()
     with signals.signals() if main_thread else contextlib.nullcontext(signals.Stop()) as stop:
         result = _do_part(_made(experiment, settings), None, Task("worker", 0), stop)
+    if result and notebook.is_notebook():
+        notebook.show_curves(result.history)
     # MLflow's store often takes a short run only when the record is closed.
     return result and dataclasses.replace(result, run_id=run_id.read(result.logdir))

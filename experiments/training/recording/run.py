@@ -7,6 +7,8 @@ from typing import Any, Mapping
 
 import compat
 from compat.tracking import Writer
+from compat.tracking.tensorboard.eventfile import event_files, read_events
+from experiments.training.recording.curve_tags import name_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Result:
       checkpoint: prefix of the last checkpoint, None if there is none.
       best_checkpoint: prefix of the best checkpoint by the monitor, None where none was chosen.
       run_id: of MLflow, None as long as its store has not taken the run.
-      logdir: the log folder.
+      logdir: the log folder, of which `history` are the curves.
     """
 
     step: int
@@ -47,3 +49,18 @@ class Result:
     best_checkpoint: str | None
     run_id: str | None
     logdir: str
+
+    @property
+    def history(self) -> dict[str, list[tuple[int, float]]]:
+        """The curves of the run by name, as "train/loss": pairs of step and value.
+
+        They are read from the log folder, so those of a run that was resumed are whole.
+        """
+        curves: dict[str, list[tuple[int, float]]] = {}
+        for path in event_files(self.logdir):
+            for _, event in read_events(path):
+                for value in event.summary.value:
+                    if value.WhichOneof("value") == "simple_value":
+                        curve = curves.setdefault(name_of(value.tag), [])
+                        curve.append((int(event.step), float(value.simple_value)))
+        return curves
