@@ -1,7 +1,7 @@
-"""The end of a run, by which an evaluator exits: a marker file of the chief in the model's folder.
+"""Makes an evaluator exit at the end of a run, by a marker file of the chief in the model's folder.
 
-The package's evaluator waits for `max_steps`, which a run has not that ends with its data, or that
-a hook ends.
+The package's evaluator waits for `max_steps`, which a run does not reach if its data or a hook ends
+it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from compat._tensorflow import tf1
 
 FILE = "estimator_complete.json"
 _POLL_SECS = 1.0
-_PATIENCE_SECS = 60.0  # For a chief that resumes a run which was over before this task started.
+_PATIENCE_SECS = 60.0  # Time for a chief to resume a run that was over when this task started.
 
 
 def mark_ends(executor: Any, with_globals: Callable[..., Any]) -> None:
-    """Makes the package's `_TrainingExecutor` leave markers, and its evaluator exit by them."""
+    """Makes the package's `_TrainingExecutor` write markers, at which its evaluator exits."""
     train, follow = executor._start_distributed_training, executor._start_continuous_evaluation
     evaluate_once = executor._execute_evaluator_once
 
@@ -55,7 +55,7 @@ def _path(estimator: Any) -> str:
 
 
 def _write(path: str) -> None:
-    """Writes the marker, which differs from that of any earlier end."""
+    """Writes a marker with contents that differ from those of all earlier markers."""
     tf1.gfile.MakeDirs(os.path.dirname(path))
     unfinished = f"{path}.{uuid.uuid4().hex}"
     with tf1.gfile.GFile(unfinished, "w") as file:
@@ -64,7 +64,7 @@ def _write(path: str) -> None:
 
 
 class _End:
-    """Whether the run is over that this process follows."""
+    """The end of the run that this process follows."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -79,10 +79,10 @@ class _End:
             return None
 
     def is_reached(self) -> bool:
-        """Whether the chief is done: its last checkpoint is there."""
+        """Whether the chief is done and has written its last checkpoint."""
         end = self._read()
         if end is None:
-            self._earlier = None  # It has resumed.
+            self._earlier = None  # The chief has resumed.
             return False
         return end != self._earlier or time.monotonic() - self._began > _PATIENCE_SECS
 
@@ -106,5 +106,5 @@ class _UntilTheEnd:
         return self._listener.before_eval()
 
     def after_eval(self, result: Any) -> Any:
-        """Called after an evaluation, or for want of a new checkpoint; returns False to end."""
+        """Called after an evaluation, or without a new checkpoint; returns False to end."""
         return self._listener.after_eval(result) and not self._is_last

@@ -1,4 +1,4 @@
-"""Corrects faults of tensorflow-estimator 2.15, the last release, which will see no other."""
+"""Corrects faults of tensorflow-estimator 2.15, the last release, which gets no more fixes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _STEP = "global_step"
 
 
 def correct(estimator: Any, exporter: Any) -> None:
-    """Corrects the modules of the package, where they have the faults."""
+    """Corrects the modules of the package if they have these faults."""
     _warn_of_empty_inputs(estimator.Estimator)
     _keep_the_best(exporter.BestExporter)
 
 
 def _warn_of_empty_inputs(kind: Any) -> None:
-    """Restores the warning of 1.15 that there was no step; 2.15 counts each before it is made."""
+    """Restores 1.15's warning about a run without steps; 2.15 counts steps before they run."""
     global _warns
     _warns = "any_step_done" in kind._train_with_estimator_spec.__code__.co_varnames
     train = kind._train_model
@@ -28,11 +28,11 @@ def _warn_of_empty_inputs(kind: Any) -> None:
     kind._train_model = trained
 
 
-_warns = False  # Whether the package does so itself.
+_warns = False  # Whether the package itself warns of runs without steps.
 
 
 def warned(loss: Any) -> Any:
-    """Returns the last loss of a call of `train`; warns if there is none."""
+    """Returns the last loss of a call of `train`; warns if it is None."""
     if loss is None and not _warns:
         tf1.logging.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
@@ -41,11 +41,11 @@ def warned(loss: Any) -> Any:
 
 
 def _keep_the_best(kind: Any) -> None:
-    """Makes a run that resumes export what is better than all before, not its first model.
+    """Makes a resumed run export only models that are better than all earlier ones.
 
-    2.15 exports the first one of each process, since 1.15 never did: the best evaluation, which it
-    reads from event files, may be that of this very model. So the newest one of its step is left
-    out, and what an earlier process has exported counts.
+    2.15 exports the first model of each process, because in 1.15 a process never exported its first
+    model: the best evaluation, which it reads from event files, may be that of the same model. So
+    this ignores the newest evaluation of the model's step, and counts earlier exports.
     """
     export = kind.export
     if "_has_exported" not in export.__code__.co_names:

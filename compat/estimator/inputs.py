@@ -25,15 +25,15 @@ def numpy_input_fn(
 
     Args:
       x: an array, or a dict of arrays, with an example per row.
-      y: the same for labels, or None.
-      batch_size: examples per batch; a batch may have the end of an epoch in it, the last is short.
+      y: an array or a dict of arrays of labels, or None.
+      batch_size: examples per batch; a batch may span two epochs, and the last batch is smaller.
       num_epochs: how often the examples are repeated; None repeats them forever.
-      shuffle: whether to draw examples in random order, out of `queue_capacity`.
-      queue_capacity: see `shuffle`.
-      num_threads: of the legacy runtime.
+      shuffle: whether to draw examples in random order, from a buffer of `queue_capacity`.
+      queue_capacity: number of examples in the buffer or the queue.
+      num_threads: threads that fill the queue on the legacy runtime.
 
     Raises:
-      UserError: `shuffle` is not given, or arrays differ in length.
+      UserError: `shuffle` is missing, or arrays differ in length.
     """
     if not isinstance(shuffle, bool):
         raise UserError(f"shuffle={shuffle!r}; pass True to train and False to evaluate")
@@ -83,9 +83,9 @@ def pandas_input_fn(
       batch_size: as for `numpy_input_fn`, like the next four.
       num_epochs: how often the examples are repeated.
       shuffle: whether to draw examples in random order.
-      queue_capacity: out of how many.
-      num_threads: of the legacy runtime.
-      target_column: of the legacy runtime.
+      queue_capacity: number of examples in the buffer or the queue.
+      num_threads: threads that fill the queue on the legacy runtime.
+      target_column: name of the column of a label `Series` on the legacy runtime.
 
     Raises:
       UserError: as `numpy_input_fn`, or `x` and `y` have different indices.

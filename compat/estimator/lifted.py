@@ -52,7 +52,7 @@ def train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> A
 
 
 def inputs_of(estimator: Any, input_fn: Any) -> Inputs:
-    """Returns what steps of this task would read."""
+    """Returns the inputs that steps of this task would read."""
     return Inputs(lambda: estimator._call_input_fn(input_fn, _TRAIN))
 
 
@@ -62,7 +62,7 @@ _LOSS = "estimator/loss"
 class _Build:
     """The function of the step: calls the model function, and keeps the `EstimatorSpec`."""
 
-    spec: Any = None  # What the model function has returned.
+    spec: Any = None  # The `EstimatorSpec` of the model function.
 
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
         self._estimator, self._inputs = estimator, inputs
@@ -81,8 +81,8 @@ class _Session:
     """A session whose `run` keeps all workers busy: the package runs `[train_op, loss]`."""
 
     def __init__(self, hooks: Any, config: Any, **kwargs: Any) -> None:
-        del config  # Of a session of TensorFlow's.
-        # It would fetch the loss of each step, and so make the workers take turns.
+        del config  # The `ConfigProto`, which only TensorFlow's session uses.
+        # This hook would fetch the loss of each step, and so make the workers take turns.
         self._nan = [hook for hook in hooks if isinstance(hook, tf1.train.NanTensorHook)]
         hooks = [hook for hook in hooks if hook not in self._nan]
         self._session = MonitoredTrainingSession(hooks=hooks, **kwargs)
@@ -99,7 +99,7 @@ class _Session:
         return bool(self._session.should_stop())
 
     def run(self, fetches: Any) -> tuple[None, float]:
-        """Runs the step; returns the loss of it, or of one that was scheduled earlier."""
+        """Runs the step; returns its loss, or the loss of a step that was scheduled earlier."""
         loss = self._session.run(fetches[0])[_LOSS]
         if self._nan and np.isnan(loss):
             raise tf1.train.NanLossDuringTrainingError
@@ -109,9 +109,9 @@ class _Session:
 def train_with_spec(
     estimator: Any, session: Callable[..., Any], spec: Any, *args: Any, **replaced: Any
 ) -> Any:
-    """Does what the package does once the graph is built, in sessions of `session`.
+    """Trains as the package does once the graph is built, in sessions of the class `session`.
 
-    What is `replaced` are further names of the package's module.
+    `replaced` has further names of the package's module and their replacements.
     """
     config, savers = estimator.config, tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
     if not (spec.scaffold.saver or savers):

@@ -1,4 +1,4 @@
-"""What a step of the modern runtime reads: the input function of an estimator, as a dataset."""
+"""Converts the input function of an estimator to a dataset for steps of the modern runtime."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _REMEDY = (
 
 
 class Inputs:
-    """An input function that returns a dataset, or tensors: of an iterator of one, or constants.
+    """An input function that returns a dataset, the tensors of an iterator, or constants.
 
     Attributes:
-      dataset: for `compat.step`; None if there is none.
-      graph: what the function has built in a graph of its own.
+      dataset: the argument `dataset` of `compat.step`; None if the function has no dataset.
+      graph: the graph in which the function was called.
 
     Raises:
       UserError: the function needs a session of TensorFlow.
@@ -45,7 +45,7 @@ class Inputs:
             self.dataset = lambda index, workers: self._iterated()
 
     def _iterated(self) -> Any:
-        """Returns the dataset of which the function makes an iterator."""
+        """Returns the dataset for which the function creates an iterator."""
 
         def stop(dataset: Any) -> Any:
             raise _Found(dataset)
@@ -58,7 +58,7 @@ class Inputs:
         raise UserError("the input function did not make the iterator that it made before")
 
     def tensors(self, *elements: Any) -> tuple[Any, Any]:
-        """Returns features and labels, of an element of the dataset; inside the step."""
+        """Returns features and labels of an element of the dataset; called inside the step."""
         returned = elements[0] if elements else None
         if not self._returns_dataset:
             with _iterators(lambda dataset: _Element(dataset, *elements)):
@@ -78,14 +78,14 @@ class _Found(BaseException):
 
 
 class _Element:
-    """What an input function gets for an iterator: it returns an element that is given."""
+    """Stands for an iterator inside an input function, and returns a given element."""
 
     def __init__(self, dataset: Any, *given: Any) -> None:
         self._dataset, self._given = dataset, given
 
     @property
     def initializer(self) -> Any:
-        """Does nothing: the step begins the dataset."""
+        """Does nothing, since the step starts the dataset."""
         return tf.no_op()
 
     def get_next(self, name: str | None = None) -> Any:
@@ -98,7 +98,7 @@ class _Element:
 
 @contextlib.contextmanager
 def _iterators(make: Callable[[Any], Any]) -> Iterator[None]:
-    """Makes the iterators of TensorFlow 1.x, over a dataset, by `make` inside."""
+    """Makes the functions that create iterators of TensorFlow 1.x call `make` instead."""
     kind, names = tf1.data.Dataset, ("_make_one_shot_iterator", "_make_initializable_iterator")
     kept = {name: getattr(kind, name) for name in names}
     for name in names:
@@ -111,7 +111,7 @@ def _iterators(make: Callable[[Any], Any]) -> Iterator[None]:
 
 
 def _check(graph: Any, iterators: int) -> None:
-    """Raises a `UserError` for what a session would have to run beside the step."""
+    """Raises a `UserError` if the input needs operations that a session would have to run."""
     if graph.get_collection(tf1.GraphKeys.QUEUE_RUNNERS):
         raise UserError(f"the input function reads from queues by queue runners, {_REMEDY}")
     if iterators > 1:

@@ -1,4 +1,4 @@
-"""Canned estimators of TensorFlow 2 in place of those of 1.x, for what only they take."""
+"""Uses canned estimators of TensorFlow 2 for arguments that those of 1.x do not accept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CANNED = ("baseline", "dnn", "dnn_linear_combined", "linear")
 
 
 def accept(package: str) -> None:
-    """Lets estimators take heads of TensorFlow 2 and optimizers of Keras; `package` has them."""
+    """Makes estimators of `package` accept heads of TensorFlow 2 and Keras optimizers."""
     head: Any = importlib.import_module(package + "head.base_head").Head
     estimator: Any = importlib.import_module(package + "estimator").Estimator
     for module in _CANNED:

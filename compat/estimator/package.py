@@ -1,4 +1,4 @@
-"""The package tensorflow-estimator, also on a TensorFlow that it no longer knows."""
+"""Loads the package tensorflow-estimator, also on releases that it does not support."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat.estimator import completion, corrections, of_keras
 
 
 def _load() -> Any:
-    # Read when TensorFlow loads. `tf1.layers` and canned estimators exist in Keras 2 only.
+    # TensorFlow reads it while it loads. `tf1.layers` and canned estimators need Keras 2.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     with startup.without_notes():
         internals.silence_deprecations()
@@ -32,9 +32,9 @@ corrections.correct(estimator, importlib.import_module(_INSIDE + "exporter"))
 
 
 def with_globals(function: Any, **replaced: Any) -> Callable[..., Any]:
-    """Returns a copy of a function of the package for which some of its module's names differ.
+    """Returns a copy of a function of the package with some globals of its module replaced.
 
-    The module itself stays as it is: before 2.16 the program may use `tf.estimator` as well.
+    The module is unchanged, because before 2.16 the program may also use `tf.estimator`.
     """
     names = {**function.__globals__, **replaced}
     copy = types.FunctionType(
@@ -45,12 +45,12 @@ def with_globals(function: Any, **replaced: Any) -> Callable[..., Any]:
 
 
 def make_tasks_by(server: Any, session: Any, departures: Callable[[], Any]) -> None:
-    """Makes the package's tasks in a cluster by other servers and monitored sessions.
+    """Makes the package use other servers and monitored sessions for the tasks of a cluster.
 
     Args:
       server: called as `tf.train.Server`.
       session: called as `tf.train.MonitoredTrainingSession`.
-      departures: returns the `Departures` of this task, whose server there is; None without.
+      departures: returns the `Departures` of this task, or None; the server exists then.
     """
 
     def within(module: Any, **replaced: Any) -> Any:
@@ -59,7 +59,7 @@ def make_tasks_by(server: Any, session: Any, departures: Callable[[], Any]) -> N
     def started(self: Any, config: Any) -> Any:
         found, departing = start(self, config), departures()
         if departing is not None:
-            departing.enter()  # Before the seconds in which the package delays a worker.
+            departing.enter()  # The package then delays a worker for seconds.
         return found
 
     start = training._TrainingExecutor._start_std_server

@@ -1,4 +1,4 @@
-"""Makes estimators train by the runtime of this process."""
+"""Makes estimators train on the runtime of this process."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from compat.runtime.monitored import MonitoredTrainingSession
 
 
 class _Trained:
-    """Trains by the runtime of this process; mixed into estimators of the package.
+    """A mixin for estimators of the package, which trains on the runtime of this process.
 
     Attributes:
-      workers_publish: whether each worker stores what its input function makes, for the chief.
+      workers_publish: whether each worker stores the dataset of its input function for the chief.
     """
 
     workers_publish = False
     _train_distribution: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        current_runtime()  # Chosen before there is a graph.
+        current_runtime()  # Selects the runtime before there is a graph.
         super().__init__(*args, **kwargs)
 
     def _train_model(self, input_fn: Any, hooks: Any, saving_listeners: Any) -> Any:
@@ -39,6 +39,6 @@ class _Trained:
 
 @functools.lru_cache(maxsize=None)
 def trained(kind: Any) -> Any:
-    """Returns a class of the package's estimators, as one that trains on either runtime."""
+    """Returns a subclass of an estimator of the package that trains on either runtime."""
     doc = f"`tf.estimator.{kind.__name__}`, which trains by the runtime of this process."
     return type(kind.__name__, (_Trained, kind), {"__doc__": doc, "__module__": __name__})

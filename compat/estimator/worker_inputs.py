@@ -1,8 +1,8 @@
-"""What each worker reads on the modern runtime: the dataset that its own program makes.
+"""Makes each worker of the modern runtime read the dataset that its own program creates.
 
-Programs shard their input by their place in TF_CONFIG. The chief, which makes the datasets of all
-workers, has a place of its own, so each worker stores on its server what its input function makes
-there. The chief trains on no step itself: the workers share its shard.
+Programs shard their input by their task in TF_CONFIG. The chief creates the datasets of all
+workers, but its TF_CONFIG is that of another task. So each worker stores the dataset of its input
+function on its server, for the chief. The chief runs no steps, so the workers share its shard.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from compat.server import Server
 
 _KEY = "compat_estimator_input"
 _GRAPH_KEY = "compat_estimator_input_graph"
-_MOST_BYTES = 1 << 28  # A message to a server holds 2 GB, and is in memory several times.
-_IGNORE = 1  # What iterators of the dataset have read so far: there are none.
+_MOST_BYTES = 1 << 28  # The limit of a message is 2 GB, and memory has several copies of it.
+_IGNORE = 1  # The policy for the state of the dataset's iterators, of which there are none.
 _REMEDY = (
     "so that a part of the data would not be read; read all of the data in each task, or use "
     "compat.select_runtime('legacy')"
@@ -33,7 +33,7 @@ _REMEDY = (
 
 
 def publish(server: Server, inputs: Inputs) -> None:
-    """Stores on the server of this very worker what its input function makes."""
+    """Stores the dataset of this worker's input function on the worker's own server."""
     entry = {"digest": digest(inputs.graph), "spec": "", "reason": ""}
     if inputs.dataset is not None:
         try:
@@ -59,18 +59,18 @@ def _graph_of(dataset: Any) -> str:
 
 
 def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | None:
-    """Returns what makes the dataset of a worker, given its index and their number; by the chief.
+    """Returns, on the chief, a function from a worker's index and their number to its dataset.
 
     Raises:
       UserError: the input of a worker differs from the chief's, and cannot be read there.
-      PeerError: a worker has not stored what its input function makes.
+      PeerError: a worker has not stored its dataset in time.
     """
     workers = [Task("worker", index) for index in server.cluster.task_indices("worker")]
     entries = _entries(server, workers)
     own, make = digest(inputs.graph), inputs.dataset
     others = [task for task in workers if entries[task]["digest"] != own]
     if not others:
-        return make  # It does not depend on the place.
+        return make  # The dataset does not depend on the task.
     if make is None:
         raise UserError(
             f"input_fn returns other tensors in {others[0].name} than in the chief, whose alone "
@@ -88,7 +88,7 @@ def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | No
                 f"cannot be read by steps of the chief ({reason}), {_REMEDY}"
             )
 
-    @functools.lru_cache(maxsize=None)  # A worker that returns is given it again.
+    @functools.lru_cache(maxsize=None)  # A worker that returns needs it again.
     def graph_of(task: Task) -> bytes:
         text = key_value.read(f"grpc://{server.cluster.address_of(task)}", task, _GRAPH_KEY)
         return base64.b64decode(text or "")
@@ -109,7 +109,7 @@ def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | No
 
 
 def _entries(server: Server, workers: list[Task]) -> dict[Task, dict[str, str]]:
-    """Returns what the workers have stored; waits for those that still make their input."""
+    """Returns the entries of the workers; waits for workers that have not stored theirs yet."""
     found: dict[Task, dict[str, str]] = {}
 
     def check(task: Task) -> str | None:
@@ -128,9 +128,9 @@ def _entries(server: Server, workers: list[Task]) -> dict[Task, dict[str, str]]:
 
 
 def digest(graph: Any) -> str:  # noqa: C901
-    """Returns what graphs have in common that two programs build alike.
+    """Returns a digest that is equal for graphs that two programs build alike.
 
-    The names of functions, which count all functions of a process, do not matter.
+    It ignores the names of functions, which contain a count of all functions of the process.
     """
     definition = graph.as_graph_def()
     functions = {each.signature.name: each for each in definition.library.function}
@@ -141,7 +141,7 @@ def digest(graph: Any) -> str:  # noqa: C901
         for node in nodes:
             yield from (node.name.encode(), number(node.op), *(i.encode() for i in node.input))
             for name in sorted(node.attr):
-                if name[0] != "_":  # Notes for the runtime, which may count as well.
+                if name[0] != "_":  # Private attributes of the runtime, which may have counts.
                     yield name.encode()
                     yield from values(node.attr[name])
 

@@ -14,21 +14,21 @@ import sys
 from pathlib import Path
 from typing import Any, Iterator, Sequence, TextIO
 
-# Set for each process: how many columns of our terminal its lines have; empty if there is none.
+# Set for each process: the columns that its lines have on the terminal; empty without one.
 _VARIABLE = "COMPAT_TERMINAL_COLUMNS"
 _ERASE_LINE = "\r\033[K"
 _NO_STATUS = ("", "")
 
 
 def shown(line: bytes) -> str:
-    """Returns what a terminal shows of a line that is written over after carriage returns."""
+    """Returns the text that a terminal shows for a line with carriage returns."""
     return line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "backslashreplace")
 
 
 def without_hidden(line: bytes) -> bytes:
-    """Returns what `shown` and an `Output` need of a line, without what is written over.
+    """Removes from a line the text that later text has overwritten.
 
-    A progress bar is a line that grows as long as its process runs.
+    Otherwise the line of a progress bar would grow as long as its process runs.
     """
     text = line.rstrip(b"\r")
     end = b"\r" if len(text) < len(line) else b""
@@ -36,7 +36,7 @@ def without_hidden(line: bytes) -> bytes:
 
 
 def terminal_columns(stream: TextIO) -> int | None:
-    """Returns the columns of the terminal behind `stream`; 0 to ask it, None without one."""
+    """Returns the columns of the terminal of `stream`; 0 to query it, None without a terminal."""
     if stream.isatty():
         return 0
     columns = os.environ.get(_VARIABLE, "")
@@ -44,21 +44,21 @@ def terminal_columns(stream: TextIO) -> int | None:
 
 
 def open_streams() -> None:
-    """Makes this process run on whatever becomes of its output; called where a program begins.
+    """Makes this process ignore errors of its output; called at the start of a program.
 
-    A standard stream that was closed, as by `>&-`, discards what is written, and no file that is
-    opened later gets its number. What cannot be written to standard output, as on a full disk, is
-    lost. A pipe that nobody reads still raises a `BrokenPipeError`.
+    A closed standard stream, as by `>&-`, is replaced by the null device, so that no file that is
+    opened later gets its number. Output that cannot be written, as on a full disk, is lost. A pipe
+    whose reader has exited still raises a `BrokenPipeError`.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             try:
-                os.fstat(number)  # A file that was opened since has its number.
+                os.fstat(number)  # A file that was opened later may have its number.
             except OSError:
                 os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     stream = sys.stdout
-    if type(stream) is io.TextIOWrapper and stream is sys.__stdout__:  # Which keeps it open.
+    if type(stream) is io.TextIOWrapper and stream is sys.__stdout__:  # Stays open.
         options: Any = {"encoding": stream.encoding, "errors": stream.errors}
         options.update(line_buffering=stream.line_buffering, write_through=stream.write_through)
         sys.stdout = _Lossy(stream.buffer, **options)
@@ -66,7 +66,7 @@ def open_streams() -> None:
 
 
 class _Lossy(io.TextIOWrapper):
-    """A stream that loses what cannot be written, without an error."""
+    """A stream that drops output that cannot be written, without an error."""
 
     def write(self, text: str) -> int:
         with _losing():
@@ -89,8 +89,8 @@ def _losing() -> Iterator[None]:
 
 
 def _end(stream: _Lossy) -> None:
-    """Discards what is still buffered, if it cannot be written: Python's exit would fail."""
-    if stream.closed:  # As in a child that `multiprocessing` has spawned.
+    """Discards buffered output that cannot be written, since Python's exit would fail."""
+    if stream.closed:  # As in a spawned child of `multiprocessing`.
         return
     try:
         super(_Lossy, stream).flush()
@@ -101,13 +101,13 @@ def _end(stream: _Lossy) -> None:
 
 
 def open_log(path: str | Path, mode: str = "w") -> TextIO:
-    """Opens a file for lines that are lost, without an error, if they cannot be written."""
+    """Opens a file; lines that cannot be written to it are dropped without an error."""
     raw: Any = open(path, f"{mode}b", buffering=0)  # noqa: SIM115
     return _Lossy(raw, encoding="utf-8", write_through=True)
 
 
 def discard(stream: TextIO) -> None:
-    """Discards what a stream that nobody reads still has buffered, and all that is to come."""
+    """Discards the buffered and all later output of a stream whose reader has exited."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, stream.fileno())
@@ -116,7 +116,7 @@ def discard(stream: TextIO) -> None:
 
 
 class Output:
-    """Writes the lines of named processes to a stream, each after "[name] "; not yet flushed."""
+    """Writes the lines of named processes to a stream, each after "[name] "; does not flush."""
 
     def __init__(self, out: TextIO, names: Sequence[str]) -> None:
         self._out = out
@@ -125,16 +125,16 @@ class Output:
         self._colors: dict[str, str] = {}
         if self._is_terminal and not os.environ.get("NO_COLOR"):  # See no-color.org.
             self._colors = {name: f"\033[{31 + index % 6}m" for index, name in enumerate(names)}
-        self._status = _NO_STATUS  # A process and its progress, which the last line shows.
+        self._status = _NO_STATUS  # The process and progress in the last line.
 
     def environment(self) -> dict[str, str]:
-        """Returns what each process is told about the terminal."""
+        """Returns the variables by which each process knows the width of the terminal."""
         if not self._is_terminal:
             return {_VARIABLE: ""}
         return {_VARIABLE: str(max(min(map(self._room, self._prefixes)), 1))}
 
     def write(self, name: str, lines: Sequence[str], rest: bytes) -> None:
-        """Writes finished lines of a process, and the progress in what it wrote after them."""
+        """Writes finished lines of a process, and the progress in its unfinished line `rest`."""
         progress = shown(rest).rstrip() if self._is_terminal and b"\r" in rest else ""
         status = self._status
         if progress:
@@ -150,7 +150,7 @@ class Output:
             self._put(self._prefix(status[0]) + status[1][: max(self._room(status[0]), 0)])
 
     def clear(self) -> None:
-        """Erases the progress, for lines that are written by others, until the next `write`."""
+        """Erases the progress until the next `write`, so that other code can print lines."""
         if self._status[1]:
             self._put(_ERASE_LINE)
             self._status = _NO_STATUS
@@ -160,7 +160,7 @@ class Output:
         return f"{self._colors[name]}{prefix}\033[0m" if name in self._colors else prefix
 
     def _room(self, name: str) -> int:
-        """Returns the columns behind a prefix, but for the last, where a new line would begin."""
+        """Returns the columns after a prefix, without the last one, which would wrap the line."""
         try:
             columns = os.get_terminal_size(self._out.fileno()).columns or 80
         except (OSError, ValueError):
@@ -168,6 +168,6 @@ class Output:
         return columns - len(self._prefixes[name]) - 1
 
     def _put(self, text: str) -> None:
-        # A process may write what our own output cannot encode.
+        # The encoding of this stream may lack characters of the process.
         encoding = self._out.encoding or "utf-8"
         self._out.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -1,4 +1,4 @@
-"""How often a failed task is started again, and after what pauses."""
+"""Decides how often a failed task is restarted, and after which pauses."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from compat.errors import PeerError
 
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 30.0
-# Who has run for as long did not fail at once, so there is no need to wait ever longer.
+# A task that has run for this long did not fail at once, so its next pause is short again.
 _AT_ONCE_SECS = 10.0
 
 
 @dataclass(eq=False)
 class Restarts:
-    """Counts how often each task was started again, by its own fault `most` times.
+    """Counts the restarts of each task; a task may have `most` restarts by its own fault.
 
-    Who ends because it has lost another task is not to blame: such an end is not counted if another
-    task has spent a restart since this one failed last, unless nobody needs that one (`beside`).
-    Each restart that is spent excuses each other task once at the most, so tasks that lose each
-    other for ever are given up, too. `is_retryable` says after which exit codes another start may
+    The end of a task that has lost another task is not its own fault: it is not counted if another
+    task has had a counted restart since this task's last failure, unless no task needs that one
+    (`beside`). Each counted restart excuses each other task at most once, so tasks that keep losing
+    each other are given up, too. `is_retryable` returns whether a start after an exit code may
     succeed.
     """
 
@@ -37,7 +37,7 @@ class Restarts:
         self._pauses: dict[str, float] = {}
 
     def pause(self, name: str, exit_code: int, ran: float) -> float | None:
-        """Counts a restart of a task that `ran` so many s; returns the s before it, or None."""
+        """Counts a restart of a task that `ran` s; returns the pause in s, None to give up."""
         if not self.is_retryable(exit_code):
             return None
         if self._is_excused(name, exit_code):
@@ -52,14 +52,14 @@ class Restarts:
         return self._pauses[name]
 
     def _is_excused(self, name: str, exit_code: int) -> bool:
-        """Whether a failure is another task's fault; no failure before this one counts again."""
+        """Whether a failure is another task's fault; uses up the excuses from before."""
         counts = self._counts.items()
         spent = sum(n for other, n in counts if other != name and other not in self.beside)
         others_failed, self._known[name] = spent > self._known[name], spent
         return others_failed and exit_code == PeerError.exit_code
 
     def count(self, name: str) -> str:
-        """Returns how often a task was started again, as "1 of 3", or why that is not counted."""
+        """Returns the counted restarts of a task, as "1 of 3", or why this one does not count."""
         if name in self._excused:
             return "not counted: it lost another task"
         return f"{self._counts[name]} of {self.most}"

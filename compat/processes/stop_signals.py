@@ -1,4 +1,4 @@
-"""The signals that ask a process to stop: Ctrl-C, a cluster manager or a logout, a closed terminal.
+"""Handles the signals that request a stop: SIGINT, SIGTERM and SIGHUP.
 
 systemd, `scancel` and `pkill` send them to a program and its children at the same time. So children
 that serve the others, and end with them, are started with these signals `blocked`.
@@ -22,7 +22,7 @@ Handler = Callable[[int, Optional[types.FrameType]], Any]
 
 @contextlib.contextmanager
 def handled(handler: Handler) -> Iterator[None]:
-    """Handles the signals inside the context, SIGHUP unless it is ignored, as under `nohup`.
+    """Handles the signals inside the context; SIGHUP only if it is not ignored, as by `nohup`.
 
     Raises:
       ValueError: this is not the main thread, the only one that receives signals.
@@ -42,8 +42,8 @@ def handled(handler: Handler) -> Iterator[None]:
 def raised() -> Iterator[None]:
     """Raises `Stopped` inside the context, so that a command leaves no child and no file behind.
 
-    Only the first signal and a second Ctrl-C are raised: no other one cuts off what cleans up.
-    Without effect in other threads than the main one.
+    Only the first signal and a second Ctrl-C are raised, so that no other signal interrupts the
+    clean-up. Does nothing on threads other than the main one.
     """
     received: list[int] = []
 
@@ -58,11 +58,11 @@ def raised() -> Iterator[None]:
 
 
 def before_death(use: Callable[[int], object]) -> None:
-    """Makes a signal that asks this process to stop call `use` with its number, then end it.
+    """Makes a stop signal call `use` with its number before it ends this process.
 
-    On a thread, since Python runs a handler only between two instructions of the main thread, which
-    may wait in TensorFlow for ever. Signals that are ignored or that the program handles, also
-    later, are left to it; processes that are forked from this one end as before.
+    `use` runs on a thread, because Python runs handlers only between two instructions of the main
+    thread, which may wait in TensorFlow for ever. This does not affect signals that are ignored, or
+    that the program handles now or later, or processes that are forked from this one.
 
     Raises:
       ValueError: this is not the main thread.
@@ -90,7 +90,7 @@ class _BeforeDeath:
         threading.Thread(target=self._wait, name="before-death", daemon=True).start()
 
     def _handle(self, signum: int, frame: types.FrameType | None) -> None:
-        os.write(self._writing, bytes([signum]))  # Where the program has others woken.
+        os.write(self._writing, bytes([signum]))  # If the program has another wake-up pipe.
 
     def _wait(self) -> None:
         while True:
@@ -103,14 +103,15 @@ class _BeforeDeath:
                     os._exit(128 + signum)
 
     def _own(self) -> list[int]:
-        """Returns the signals that this handles, and the program does not."""
+        """Returns the signals that this object handles, because the program does not."""
         both = (signal.SIGTERM, signal.SIGHUP)
         return [signum for signum in both if signal.getsignal(signum) == self._handle]
 
     def _block(self) -> None:
-        """Blocks our signals amid a fork: a child would write to our pipe, or lose them.
+        """Blocks these signals during a fork, since a child would write to this pipe or lose them.
 
-        Those of the program are not: Python ignores what a handler raises when they are let in.
+        Signals of the program are not blocked, because Python ignores errors of handlers that run
+        when signals are unblocked.
         """
         self._forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._own())
 
@@ -125,15 +126,15 @@ class _BeforeDeath:
 
 
 def is_abort(received: list[int]) -> bool:
-    """Whether the last of these signals is a second Ctrl-C, which waits for nothing."""
+    """Whether the last of these signals is a second Ctrl-C, which stops without clean-up."""
     return received[-1] == signal.SIGINT and received.count(signal.SIGINT) > 1
 
 
 @contextlib.contextmanager
 def blocked() -> Iterator[None]:
-    """Starts children inside the context that receive none of the signals, from their first moment.
+    """Blocks the signals inside the context, so that children are started with them blocked.
 
-    Each has to end when its parent does, as by the end of a pipe.
+    Each child has to end with its parent by other means, such as the end of a pipe.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
@@ -143,5 +144,5 @@ def blocked() -> Iterator[None]:
 
 
 def unblock() -> None:
-    """Makes this process, forked from one that was started `blocked`, receive the signals."""
+    """Unblocks the signals in a process that was forked from one that was started `blocked`."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)

@@ -12,8 +12,8 @@
     writer.close("FINISHED")
     console.say(tracking_command(logdir, tracking_uri=None))
 
-Everybody but the chief is given a plain `Writer()`, which writes nothing. Importing this package
-imports neither TensorFlow nor TensorBoard nor MLflow.
+All tasks but the chief get a plain `Writer()`, which writes nothing. Importing this package imports
+neither TensorFlow nor TensorBoard nor MLflow.
 """
 
 from __future__ import annotations

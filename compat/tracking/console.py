@@ -1,4 +1,4 @@
-"""The lines of a run on the console, as the example of 2016 prints them, and a progress bar."""
+"""Prints the lines of a run, as the example of 2016 prints them, and a progress bar."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def step_line(
     avg_ms: float,
     loss_name: str = "loss",
 ) -> str:
-    """Returns the line of one global step; without `batches`, of a stream of unknown length.
+    """Returns the line of one global step; `batches` is 0 for a stream of unknown length.
 
     >>> step_line(18700, 18, 550, 550, 2.8933, 7.9, "cost")
     'Step: 18700,  Epoch: 18,  Batch: 550 of 550,  Cost: 2.8933,  AvgTime: 7.90ms'
@@ -41,10 +41,10 @@ def closing_lines(
     """Returns the lines at the end of a run.
 
     Args:
-      test: the values of the test split by name; the loss among others is not shown.
-      seconds: that the run took.
-      loss: of the last update, None if the run was complete before.
-      loss_name: what the loss is called.
+      test: the values of the test split by name; the loss is only shown if it is the only one.
+      seconds: the duration of the run.
+      loss: the loss of the last update, None if the run was complete before.
+      loss_name: the name of the loss.
 
     >>> closing_lines({"accuracy": 0.41}, 221.72, 2.5358, "cost")
     ['Test-Accuracy: 0.41', 'Total Time: 221.72s', 'Final Cost: 2.5358', 'done']
@@ -109,8 +109,8 @@ class Console:
     def progress(self, step: int) -> None:
         """Moves the bar to global step `step`.
 
-        The first step, at which a resumed run starts, is where speed and time left are counted
-        from. The speed is the mean since then, with the pauses for evaluations and checkpoints.
+        Speed and remaining time are counted from the first step of this process. The speed is a
+        mean that includes the pauses for evaluations and checkpoints.
         """
         if not self._shows_bar or not self._is_open:
             return
@@ -151,7 +151,7 @@ class Console:
         """Discards all later output, also what other code prints and what is still buffered."""
         self._is_open = False
         if self._bar is not None:
-            self._bar.disable = True  # Or its destructor would write.
+            self._bar.disable = True  # Otherwise its destructor would write.
             self._bar = None
         with contextlib.suppress(OSError, ValueError):  # Without a descriptor, as in a notebook.
             discard(self._stream)

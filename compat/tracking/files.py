@@ -1,6 +1,6 @@
 """Locks files, replaces them atomically, and refuses folders that cannot be written to.
 
-A log folder may have been prepared by others: nothing is written through a link in it.
+Another user may have prepared a log folder, so nothing is written through a link in it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, BinaryIO, Iterator, cast
 from compat.checkpoint.folder_lock import UNFINISHED, begun, token
 from compat.errors import UserError, unless_usable
 
-_number = itertools.count()  # Of the files that this process has begun.
+_number = itertools.count()  # Numbers the files that this process begins.
 
 
 def appending(path: str) -> BinaryIO:
-    """Opens a file to append to, without a buffer; an `OSError` if it is a link.
+    """Opens a file to append to, without a buffer; raises `OSError` if it is a link.
 
-    What is written to it is there as a whole, or not at all and an `OSError`, as on a full disk.
+    A write appends all of its data or, with an `OSError` as on a full disk, none of it.
     """
     try:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
@@ -38,7 +38,7 @@ def appending(path: str) -> BinaryIO:
 
 
 class _Whole(io.FileIO):
-    """A file to append to, in which no record is left in part, with the next one behind it."""
+    """A file to append to that removes a record which could only be written in part."""
 
     def write(self, data: Any) -> int:
         written = 0
@@ -47,7 +47,7 @@ class _Whole(io.FileIO):
                 written += super().write(data[written:]) or 0
         except OSError:
             end = os.fstat(self.fileno()).st_size
-            if self.tell() == end:  # Nobody else has written since.
+            if self.tell() == end:  # No other process has written since.
                 os.ftruncate(self.fileno(), end - written)
             raise
         return written

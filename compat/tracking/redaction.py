@@ -1,4 +1,4 @@
-"""Keeps secrets out of whatever is logged."""
+"""Removes secrets from logged values and texts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Mapping, TextIO
 from compat.tracking.writer import Param
 
 HIDDEN = "***"
-# No secrets are a tokenizer, and how many tokens a model reads or writes.
+# Names that are not secrets: a tokenizer, and numbers of tokens that a model reads or writes.
 _COUNTABLE = (
     r"(?<!max[-_])(?<!min[-_])(?<!num[-_])(?<!new[-_])(?<!total[-_])(?<!\bn[-_])"
     r"token(?!i[sz]|s[-_]per)"
 )
 _NAMES = rf"{_COUNTABLE}|passw(?:or)?d|passphrase|secret|credential|(?:api|access|private)[-_]?key"
 _SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
-# Further names: of what a request is headed by, and in the query of a URI.
+# Further names of secrets: headers of requests, and parameters in the query of a URI.
 _HEADER = re.compile(r"(?:proxy-)?authorization", re.IGNORECASE)
 _IN_QUERY = re.compile(r"key|sig|[-\w]*signature|auth", re.IGNORECASE)
 # A flag before its value, on a command line or in a list of words; or a name before "=" or ":".
@@ -26,8 +26,8 @@ _NAMED = re.compile(
     )""",
     re.MULTILINE | re.VERBOSE,
 )
-# A text in quotes, which the end of its line ends too, and before whose quotes are backslashes
-# where the text is part of another; or a word, which may call with such a text: `Secret('...')`.
+# A quoted text, which may also end with its line, and whose quotes are escaped inside another text;
+# or a word, which may be a call with a quoted text: `Secret('...')`.
 _OPENING = re.compile(r"""[bru]{0,2}(\\*["'])""", re.IGNORECASE)
 _QUOTED = r""""(?:[^"\\\n]|\\.|\\$)*(?:"|$)|'(?:[^'\\\n]|\\.|\\$)*(?:'|$)"""
 _VALUE = re.compile(
@@ -40,9 +40,9 @@ _USER = re.compile(r"[^/\s:@]*:(?!\d+(?:[/?#]|\b))")
 
 
 def redacted_text(text: str) -> str:
-    """Returns `text` with the user part of every URI in it, and values so named, hidden.
+    """Hides the user part of every URI in `text`, and the values of names that mean secrets.
 
-    What is logged may be long, and somebody else's: this takes time linear in its length.
+    Takes time linear in the length of the text, which may be long and come from other programs.
 
     >>> redacted_text("http://me:pw@host:5000/x?token=abc&page=2")
     'http://***@host:5000/x?token=***&page=2'
@@ -55,8 +55,8 @@ def redacted_text(text: str) -> str:
 def _without_users(text: str) -> str:
     """Hides the user parts of URIs in a text without blanks that begins with "://".
 
-    Greedy up to the last "@" before the path: a password may itself hold an "@". That of a database
-    may hold a "/", too; what follows a host's colon is a number.
+    Hides up to the last "@" before the path, because a password may contain "@". The password of a
+    database may also contain "/"; it is told from a path by the port, which is a number.
     """
     kept, end = [], 0
     last, quote, before_quote = text.rfind("@"), -1, -1
@@ -80,7 +80,7 @@ def _without_users(text: str) -> str:
 
 
 def _without_values(text: str) -> str:
-    """Hides the values of names, and their quotes not."""
+    """Hides the values of names that mean secrets, and keeps their quotes."""
     kept, end = [], 0
     for found in _NAMED.finditer(text):
         opening = _OPENING.match(text, found.end())
@@ -96,7 +96,7 @@ def _without_values(text: str) -> str:
 
 
 def _is_secret(found: re.Match[str], is_quoted: bool) -> bool:
-    """Returns whether a match of `_NAMED` names the value behind it, not a word of a sentence."""
+    """Whether a match of `_NAMED` names the value after it, and is not a word of a sentence."""
     name = found["flag"] or found["name"]
     if _SECRET_NAME.search(name):
         begins_line = found["line"] is not None
@@ -108,7 +108,7 @@ def _is_secret(found: re.Match[str], is_quoted: bool) -> bool:
 
 
 def redacted(values: Mapping[str, Param]) -> dict[str, Param]:
-    """Returns `values` without the secrets: those named so, and those in texts.
+    """Hides secrets in `values`: values of names that mean secrets, and secrets in texts.
 
     >>> redacted({"api_token": "abc", "steps": 5})
     {'api_token': '***', 'steps': 5}
@@ -133,7 +133,7 @@ class RedactedStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes a text, which is one line or more at a time where it holds a secret."""
+        """Writes a text; a secret in it is found only if its line is in one call."""
         return self._stream.write(redacted_text(text))
 
     def __getattr__(self, name: str) -> Any:

@@ -53,10 +53,10 @@ class Writer:
         """Records points for the projector, in place of earlier ones of that name.
 
         Args:
-          name: of the embedding.
-          vectors: numbers `[n, width]`, width above 1; more than 10,000 are cut off.
-          labels: a text for each.
-          images: of each a picture, uint8 `[n, h, w, c]` with c = 1, 3 or 4.
+          name: the name of the embedding.
+          vectors: numbers `[n, width]`, width above 1; only the first 10,000 are recorded.
+          labels: a text for each vector.
+          images: a picture for each vector, uint8 `[n, h, w, c]` with c = 1, 3 or 4.
         """
 
     def summary(self, step: int, serialized: bytes) -> None:
@@ -66,15 +66,15 @@ class Writer:
         """Records a serialized `GraphDef`."""
 
     def charts(self, curves: Mapping[str, Collection[str]]) -> None:
-        """Records which scalars share a chart: their names, by that of the chart."""
+        """Records which scalars share a chart: the names of scalars, by the name of the chart."""
 
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
         """Records the settings of the run; called once per process, before the first scalar.
 
         Args:
           values: the settings.
-          tuned: names of those by which runs are compared, such as the columns of TensorBoard's
-            HPARAMS tab; all by default.
+          tuned: the names of the settings by which runs are compared, as in the columns of
+            TensorBoard's HPARAMS tab; all by default.
         """
 
     def tags(self, values: Mapping[str, str]) -> None:
@@ -84,9 +84,9 @@ class Writer:
         """Records the data set that the run is trained and evaluated on.
 
         Args:
-          name: of the data set.
-          checksum: of the data, in hex; "" of a stream.
-          source: where it comes from.
+          name: the name of the data set.
+          checksum: the checksum of the data, in hex; "" for a stream.
+          source: the origin of the data.
           sizes: number of examples by split.
         """
 
@@ -96,8 +96,8 @@ class Writer:
         The copy is made in the background: `path` must not change until `close` returns.
 
         Args:
-          path: the file or folder; outside the log folder it is refused.
-          folder: where it goes among the artifacts.
+          path: the file or folder, which must be in the log folder.
+          folder: the folder among the run's artifacts.
         """
 
     def close(self, status: str = FINISHED) -> None:
@@ -111,10 +111,10 @@ class MultiWriter(Writer):
         self._writers = writers
 
     def close(self, status: str = FINISHED) -> None:
-        """Closes every writer, also when one raises.
+        """Closes every writer, even if one raises.
 
         Raises:
-          Exception: the first one that a writer raised, after all were closed.
+          Exception: the first error of a writer, after all writers were closed.
         """
         failures = []
         for writer in self._writers:

@@ -1,16 +1,16 @@
-"""The names of curves in MLflow, which takes fewer characters than TensorBoard: one for each."""
+"""Gives curves unique names in MLflow, which accepts fewer characters than TensorBoard."""
 
 from __future__ import annotations
 
 import re
 from typing import Iterable
 
-# Of a metric, a parameter and a tag, in the least that MLflow 1.30 to 3 take.
+# Lengths of the names of metrics, parameters and tags: the lowest limits of MLflow 1.30 to 3.
 NAME_LENGTH = 250
 
 
 def mlflow_name(name: str) -> str:
-    """Returns a name that every MLflow takes: it stands for a relative path there.
+    """Returns a name that every MLflow accepts, where a name also is a relative path.
 
     >>> mlflow_name("../loss: x/y")
     'loss_ x/y'
@@ -20,7 +20,7 @@ def mlflow_name(name: str) -> str:
 
 
 class CurveNames:
-    """Gives each curve of a run a name of its own, in the order in which they first come.
+    """Gives each curve of a run a unique name, in the order in which the curves first appear.
 
     Args:
       earlier: the names of curves that the run already has, in that order.
@@ -36,7 +36,7 @@ class CurveNames:
         return name in self._given
 
     def of(self, name: str) -> str:
-        """Returns the name of a curve in MLflow; one that an earlier curve has gets a number."""
+        """Returns the name of a curve in MLflow, with a number if an earlier curve has the name."""
         if name not in self._given:
             found, number = mlflow_name(name), 1
             while found in self._owners:
@@ -48,7 +48,7 @@ class CurveNames:
         return self._given[name]
 
     def before(self, name: str) -> str | None:
-        """Returns the curve to which the name would have gone that this one cannot have, or None.
+        """Returns the earlier curve that has the MLflow name of this one, or None.
 
         >>> names = CurveNames(["a>b", "a_b"])
         >>> names.of("a_b"), names.before("a_b")

@@ -1,7 +1,7 @@
-"""Delivers the spool of a log folder into its MLflow run, also over restarts.
+"""Delivers the spool of a log folder to its MLflow run, across restarts.
 
-What is sent twice, as an answer can get lost, MLflow keeps once: a metric, parameter or tag with
-the same value stays one, and an artifact is written over.
+If a response is lost, records are sent twice. MLflow keeps them once: a metric, parameter or tag
+with the same value stays one, and an artifact is overwritten.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from compat.tracking.mlflow import run_id, spool, system_metrics
 from compat.tracking.mlflow.curve_names import CurveNames, mlflow_name
 from compat.tracking.mlflow.stores import artifact_root, make_database
 
-# The least of what MLflow 1.30 to 3 take, since a server may be older than the client.
+# The lowest limits of MLflow 1.30 to 3, since a server may be older than the client.
 _METRICS_A_BATCH = 1000
 _NAMES_A_BATCH = 100
-_PARAM_LENGTHS = (6000, 500, 250)  # Of MLflow 3, of 1.28 to 2, and of older ones.
+_PARAM_LENGTHS = (6000, 500, 250)  # MLflow 3, 1.28 to 2, older releases.
 _TAG_LENGTH = 5000
 _DIGEST_LENGTH = 36
 _LEAST_METRICS = 50
@@ -32,19 +32,19 @@ _KEY = "training.id"
 class Delivery:
     """Delivers the spool of one log folder to one store, as `stores.store_uri` gives it.
 
-    And then those in which its tasks have recorded their system metrics, into the same run.
+    Then delivers the spools with the system metrics of its tasks to the same run.
 
     Args:
       logdir: the log folder.
-      uri: of the store.
-      say: takes a line about what was not delivered, and why.
-      training: the log folder whose run is joined; None for what the spool says.
+      uri: the URI of the store.
+      say: receives lines about records that were not delivered, with the reason.
+      training: the log folder of the run to join; None to read it from the spool.
     """
 
     def __init__(
         self, logdir: str, uri: str, say: Callable[[str], object], training: str | None = None
     ) -> None:
-        self.refused = False  # Whether the store refused some of it for good.
+        self.refused = False  # Whether the store refused a record for good.
         self._training = training
         self._tasks: dict[str, Delivery] = {}
         self._logdir = logdir
@@ -56,21 +56,21 @@ class Delivery:
         self._run_id = ""
         self._has_metrics = False
         self._params: dict[str, str] = {}
-        self._names: CurveNames | None = None  # As far as they are delivered.
+        self._names: CurveNames | None = None  # Those of the delivered curves.
 
     def attempt(self, over: bool) -> bool:
-        """Sends what there is, if the training is `over` its end too; returns if it could."""
+        """Sends the records, and the end of the run if it is `over`; returns whether it could."""
         if not over:
             training = self._joined()
             if training is not None and run_id.read(training) is None:
-                return True  # The training makes its run, and the store is in no trouble.
+                return True  # The training program has not created the run yet.
         try:
             self._deliver()
             is_own = self._training is None
             last_heard_of = spool.abandoned(self._logdir) if over and is_own else None
             if last_heard_of is not None:
                 self._end("FAILED", last_heard_of)
-        except Exception as error:  # whatever MLflow and what is below it raise
+        except Exception as error:  # MLflow and its libraries raise errors of many classes.
             # A slow server may manage fewer metrics before the time-out.
             self._most_metrics = max(_LEAST_METRICS, self._most_metrics // 2)
             reason = f"{type(error).__name__}: {error}"
@@ -79,7 +79,7 @@ class Delivery:
             self._reason = reason
             return False
         self._reason = ""
-        # MLflow lists metrics in the order in which they came: those of the tasks come later.
+        # MLflow lists metrics in the order of arrival, so those of the tasks are sent last.
         for folder in system_metrics.folders(self._logdir) if over or self._has_metrics else ():
             if folder not in self._tasks:
                 self._tasks[folder] = Delivery(folder, self._uri, self._say, self._logdir)
@@ -104,7 +104,7 @@ class Delivery:
         if offset == 0 or self._names is None:
             self._names = CurveNames(spool.curves(self._logdir, offset))
         metrics: list[Metric] = []
-        # The offset is noted after the delivery: what a crash in between sends twice is kept once.
+        # The offset is stored after the delivery. Records that a crash sends twice are kept once.
         for record, behind in spool.read(self._logdir, offset):
             if metrics and (record["kind"] != "metrics" or len(metrics) >= self._most_metrics):
                 self._log("metrics", metrics, _METRICS_A_BATCH)
@@ -126,7 +126,7 @@ class Delivery:
 
     def _send(self, record: spool.Record) -> None:
         kind = record["kind"]
-        if kind == "start":  # Also when the run had ended before.
+        if kind == "start":  # A run that had ended runs again.
             self._client.update_run(self._run_id, status="RUNNING")
         elif kind == "params":
             self._log_params(record["values"])
@@ -141,15 +141,16 @@ class Delivery:
 
     @property
     def _client(self) -> MlflowClient:
-        """Makes no connection before it is needed."""
+        """The client, which connects on first use."""
         self._connected = self._connected or MlflowClient(tracking_uri=self._uri)
         return self._connected
 
     def _connect(self) -> None:
-        """Finds the run or creates it, to which all is sent then."""
+        """Finds or creates the run to which the records are sent."""
         training = self._joined()
         if training is not None:
-            # First the id: whoever trains makes the store as well, and nobody else may meanwhile.
+            # Wait for the id, because the training program also creates the store, and two
+            # processes must not create it at once.
             joined = run_id.read(training)
             if joined is None:
                 raise FileNotFoundError(f"the training in {training} has no run of MLflow yet")
@@ -183,7 +184,7 @@ class Delivery:
             if noted and self._client.get_run(noted).info.lifecycle_stage == "active":
                 return noted
         except MlflowException as error:
-            # Another store than last time; it gets a run of its own, from the beginning.
+            # Another store than last time gets a run with all records.
             if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                 raise
         found = self._client.search_runs([experiment_id], f"tags.`{_KEY}` = '{key}'")
@@ -193,8 +194,8 @@ class Delivery:
         # The name as an argument: as a tag, it clashes with the one that MLflow 1 invents.
         created = self._client.create_run(
             experiment_id,
-            start_time=start["time"],  # Not now: a short training may be over already.
-            # `mlflow.user` is the user of the run only if it is given here.
+            start_time=start["time"],  # A short run may be over already.
+            # `mlflow.user` is the user of the run only if it is passed here.
             tags={**_texts(start.get("tags", {}), _TAG_LENGTH), _KEY: start["id"]},
             run_name=start["run"],
         )
@@ -204,7 +205,7 @@ class Delivery:
         self._client.set_terminated(self._run_id, status, end_time=time_ms)
 
     def _log_params(self, values: Mapping[str, object]) -> None:
-        """Logs parameters; one that the run has with another value goes as tag `resumed.<name>`."""
+        """Logs parameters; one that the run has with another value becomes `resumed.<name>`."""
         texts = _texts(values, _PARAM_LENGTHS[0])
         new = {name: text for name, text in texts.items() if name not in self._params}
         self._log("params", [Param(name, text) for name, text in new.items()], _NAMES_A_BATCH)
@@ -235,12 +236,12 @@ class Delivery:
         try:
             self._client.log_inputs(self._run_id, inputs)
         except MlflowException as error:
-            # If the store answers, it takes no data sets: an older server.
+            # If the store answers, it is an older server without data sets.
             self._client.get_run(self._run_id)
             self._refuse(f"data set {record['name']!r}", error)
 
     def _upload(self, path: str, folder: str) -> None:
-        """Uploads a file or folder; gives up what lies outside, cannot be read or is not taken."""
+        """Uploads a file or folder; drops one that is outside, cannot be read or is refused."""
         reason = spool.reason_refused(self._logdir, path, folder)
         if reason is not None:
             self._refuse(f"artifact {path!r}", reason)
@@ -249,12 +250,12 @@ class Delivery:
         try:
             upload(self._run_id, path, folder or None)
         except Exception as error:
-            # If the store answers, it was about this artifact, and would be again.
+            # If the store answers, the error is about this artifact, and a retry would fail too.
             self._client.get_run(self._run_id)
             self._refuse(f"artifact {path!r}", error)
 
     def _log(self, kind: str, items: list[Any], most: int) -> None:
-        """Logs metrics, params or tags, at most so many at a time."""
+        """Logs metrics, params or tags, at most `most` at a time."""
         for start in range(0, len(items), most):
             batch = items[start : start + most]
             try:
@@ -268,7 +269,7 @@ class Delivery:
                     self._log(kind, [shorter], most)
                 elif len(batch) == 1:
                     self._refuse(f"{kind} {batch[0].key!r}", error)
-                else:  # One bad item must not cost its neighbours.
+                else:  # One bad item must not prevent the others of its batch.
                     self._log(kind, batch, len(batch) // 2)
 
     def _say_cut(self, name: str, length: int) -> None:
@@ -281,7 +282,7 @@ class Delivery:
 
 
 def _texts(values: Mapping[str, object], length: int) -> dict[str, str]:
-    """Returns names that every MLflow takes, with texts of at most `length` characters."""
+    """Returns texts of at most `length` characters, by names that every MLflow accepts."""
     return {mlflow_name(name): _cut(str(value), length) for name, value in values.items()}
 
 
@@ -290,11 +291,11 @@ def _cut(text: str, length: int) -> str:
 
 
 def _shortened(param: Any) -> Any:
-    """Returns a parameter as an older server takes it; None if it is short enough for all."""
+    """Returns a parameter shortened for older servers; None if it is short enough for all."""
     lengths = [length for length in _PARAM_LENGTHS if length < len(param.value)]
     return Param(param.key, _cut(param.value, lengths[0])) if lengths else None
 
 
 def _is_of(text: str, kept: str) -> bool:
-    """Whether a run has a text as its parameter, which may be cut."""
+    """Whether `kept`, the parameter of a run, is the text or a cut of it."""
     return text == kept or (kept.endswith("...") and text.startswith(kept[:-3]))

@@ -1,4 +1,4 @@
-"""Sets a log folder's earlier run aside where a program starts anew, which gets its own run."""
+"""Moves the records of a log folder's earlier run aside if a program begins a new run there."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ FOLDER = "earlier-runs"
 
 
 def is_resumed(logdir: str, step: int | None) -> bool:
-    """Whether a program whose first point is of `step`, None if it has none, goes on with a run.
+    """Whether a program resumes a run; `step` is that of its first point, None without a point.
 
-    One that starts anew begins with the step that the earlier one began with, or before it.
+    A new run begins at the first step of the earlier run, or before it.
     """
     first = spool.first_step(logdir)
     return step is not None and first is not None and step > first
 
 
 def set_aside(logdir: str) -> None:
-    """Moves what belongs to the earlier run, if there is one, to a folder of its own.
+    """Moves the records of an earlier run, if there is one, to a folder of their own.
 
-    What was not delivered can be sent from there.
+    Records that were not delivered can be sent from there.
 
     Raises:
-      UserError: it is being delivered.
+      UserError: the records are being delivered.
     """
     if not os.path.exists(os.path.join(logdir, spool.SPOOL)):
         return
@@ -37,7 +37,7 @@ def set_aside(logdir: str) -> None:
             number += 1
         folder = os.path.join(logdir, FOLDER, str(number))
         os.makedirs(folder)
-        # The spool first: without it, the rest means nothing.
+        # Move the spool first, since the other files belong to it.
         for name in (spool.SPOOL, spool.OFFSET, run_id.FILE):
             with contextlib.suppress(FileNotFoundError):
                 os.replace(os.path.join(logdir, name), os.path.join(folder, name))

@@ -15,7 +15,7 @@ Series = Dict[str, List[Tuple[int, float]]]
 
 
 def series(logdir: str) -> Series:
-    """Returns the (step, value) points of every metric; a resumption replaces later ones."""
+    """Returns the (step, value) points of every metric; a resumed run replaces later points."""
     points: Series = {}
     for record, _ in spool.read(logdir):
         if record["kind"] == "metrics":
@@ -28,7 +28,7 @@ def series(logdir: str) -> Series:
 
 
 def draw(logdir: str) -> str | None:
-    """Draws every cost and accuracy over the steps; returns the PNG's path, None without any."""
+    """Draws every cost and accuracy over the steps; returns the path of the PNG, or None."""
     points = series(logdir)
     panels = {
         panel: sorted(name for name in points if name.split("/")[-1] == panel) for panel in _PANELS

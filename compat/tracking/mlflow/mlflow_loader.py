@@ -1,6 +1,6 @@
-"""Serves a SavedModel as MLflow's Python model; a copy of this file goes with each such model.
+"""Serves a SavedModel as a Python model of MLflow; each such model has a copy of this file.
 
-Without this package, so it imports TensorFlow by itself; graph and session are those of
+The copy runs without this package, so it imports TensorFlow itself. Graph and session are those of
 `tf.compat.v1`.
 """
 
@@ -27,7 +27,7 @@ class SavedModel:
         self._signature = found.get("serving_default") or found[min(found)]
 
     def predict(self, data: Any, params: Any = None) -> dict[str, np.ndarray]:
-        """Returns the outputs by name for arrays by name, or for the array of the only input."""
+        """Returns the outputs by name; `data` is a dict of arrays, or the only input."""
         del params
         inputs, outputs = self._signature.inputs, self._signature.outputs
         if not hasattr(data, "keys"):

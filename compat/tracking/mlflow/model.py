@@ -21,7 +21,7 @@ _LOADER = "mlflow_loader"
 class Tensor(NamedTuple):
     """An input or an output of a model: its type, and its shape with None for any size."""
 
-    dtype: Any  # As NumPy has it.
+    dtype: Any  # A NumPy dtype.
     shape: Sequence[Any]
 
 
@@ -36,12 +36,12 @@ def log(
     """Logs a SavedModel with its signature and an input example; returns its URI.
 
     Args:
-      uri: of the store, as `stores.store_uri` returns it.
+      uri: the URI of the store, as `stores.store_uri` returns it.
       run: the ID of the run, which has ended.
-      saved_model: the folder.
-      inputs: of its signature `serving_default`, or of its only one, by name.
-      outputs: the same.
-      example: a row of inputs by name; zeros of those that are missing.
+      saved_model: the folder of the SavedModel.
+      inputs: the inputs of its signature `serving_default`, or of its only signature, by name.
+      outputs: the outputs of the same signature, by name.
+      example: a row of inputs by name; missing ones are zeros.
 
     Raises:
       UserError: the run has not ended, or the store fails.
@@ -64,7 +64,7 @@ def log(
 
 @contextlib.contextmanager
 def _ended(mlflow: Any, uri: str, run: str) -> Iterator[None]:
-    """Makes a run the current one, and ends it with the status that it had."""
+    """Makes an ended run the active one, and restores its status at the end."""
     status = mlflow.tracking.MlflowClient(uri).get_run(run).info.status
     if status == "RUNNING":
         raise UserError(f"MLflow's run {run} has not ended; log the model when it has")
@@ -84,7 +84,7 @@ def _log(mlflow: Any, saved_model: str, inputs: Any, outputs: Any, example: Any)
 
     log_model = mlflow.pyfunc.log_model
     known = inspect.signature(log_model).parameters
-    # The first names are those of MLflow 3 and of 2.13 and later.
+    # The first names are those of MLflow 3 (`name`) and of 2.13 and later (`code_paths`).
     options = {
         "name" if "name" in known else "artifact_path": NAME,
         "code_paths" if "code_paths" in known else "code_path": [

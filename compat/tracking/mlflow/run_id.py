@@ -9,22 +9,22 @@ import time
 from compat.tracking.files import write_atomically
 
 FILE = "mlflow_run_id"
-# As MLflow has it; of any other it says that it is wrong, not that there is no such run.
+# The format of MLflow's ids. For others MLflow reports an invalid id, not a missing run.
 _ID = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,255}")
 
 
 def write(logdir: str, run_id: str, experiment_id: str) -> None:
-    """Stores the ids of the run and of its experiment, a line each; all at once or not at all."""
+    """Stores the ids of the run and of its experiment, a line each, atomically."""
     write_atomically(os.path.join(logdir, FILE), f"{run_id}\n{experiment_id}\n")
 
 
 def read(logdir: str) -> str | None:
-    """Returns the id; None if there is none yet, or what is there can be none."""
+    """Returns the id of the run; None if the file is missing or has no valid id."""
     return next(iter(_ids(logdir)), None)
 
 
 def wait(logdir: str, seconds: float = 60.0) -> str | None:
-    """Returns the id once MLflow has given one; None if that takes longer."""
+    """Waits until MLflow has given an id; returns it, or None after `seconds`."""
     deadline = time.monotonic() + seconds
     while read(logdir) is None and time.monotonic() <= deadline:
         time.sleep(0.1)
@@ -32,7 +32,7 @@ def wait(logdir: str, seconds: float = 60.0) -> str | None:
 
 
 def page(logdir: str) -> str:
-    """Returns the address of the run's page below that of MLflow's server; empty if not known.
+    """Returns the path of the run's page on MLflow's server; "" if it is not known.
 
     MLflow 3 would open it in its view for GenAI, which shows no run of a training.
     """
@@ -44,7 +44,7 @@ def page(logdir: str) -> str:
 def _ids(logdir: str) -> list[str]:
     try:
         with open(os.path.join(logdir, FILE), encoding="ascii") as file:
-            found = file.read(516).split()  # Two of the longest, and two line ends.
-    except (OSError, ValueError):  # The latter of what is not text.
+            found = file.read(516).split()  # Two ids of the greatest length, and two line ends.
+    except (OSError, ValueError):  # ValueError for a file that is not text.
         return []
     return found if all(map(_ID.fullmatch, found)) else []
