@@ -72,13 +72,13 @@ def _check(old: Values, like: Values, options: MatchOptions) -> None:
         given = f"--rename={source}:{target}"
         if source not in old:
             raise UserError(
-                f"{given} names {source}, which the old checkpoint has not; give one of its own "
+                f"{given} names {source}, which is not in the old checkpoint; give one of its "
                 "names, which are listed if OLD is given alone"
             )
         if target not in like:
             raise UserError(
-                f"{given} names {target}, which the checkpoint of --like has not; give one of its "
-                "own names"
+                f"{given} names {target}, which is not in the checkpoint of --like; give one of "
+                "its names"
             )
         if _matches(target, options.fresh):
             raise UserError(f"{given} and --fresh both say what {target} is; give one of them")

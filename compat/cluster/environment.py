@@ -71,7 +71,7 @@ def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:  # The latter for objects nested too deeply.
-        raise UserError(f"{reprlib.repr(text)} is no JSON ({error})") from None
+        raise UserError(f"{reprlib.repr(text)} is not valid JSON ({error})") from None
     jobs = _member(config, "cluster", dict)
     place = _member(config, "task", dict)
     job, index = _member(place, "type", str), _member(place, "index", int)
@@ -94,7 +94,7 @@ def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
 def _member(mapping: Any, key: str, kind: type) -> Any:
     """Returns the value of `key`, of exactly the type `kind`, since `True` is also an `int`."""
     if not isinstance(mapping, Mapping):
-        raise UserError(f"{reprlib.repr(mapping)} is no object with a key {key!r}")
+        raise UserError(f"{reprlib.repr(mapping)} is not an object with a key {key!r}")
     if key not in mapping:
         raise UserError(f"the key {key!r} is missing in {reprlib.repr(mapping)}")
     if type(mapping[key]) is not kind:
@@ -158,5 +158,5 @@ def _check_slurm(cluster: ClusterSpec, task: Task, environment: Mapping[str, str
 def _number(environment: Mapping[str, str], name: str) -> int:
     value = environment.get(name, "")
     if not re.fullmatch("[0-9]{1,9}", value):  # `isdigit` also accepts "²".
-        raise UserError(f"{name}={value!r} is no number; start the tasks with srun")
+        raise UserError(f"{name}={value!r} is not a number; start the tasks with srun")
     return int(value)

@@ -48,7 +48,7 @@ def verdict(found: Mapping[str, Any]) -> tuple[list[str], int]:
         for known in package.get("vulns", []):
             fixed = ", ".join(known["fix_versions"]) or "no release"
             name = f"{package['name']} {package['version']}"
-            vulnerable.append(f"{name}: {known['id']}: mended by {fixed}")
+            vulnerable.append(f"{name}: {known['id']}: fixed by {fixed}")
     if vulnerable:
         return vulnerable + unknown, 1
     return unknown, NOTHING_LEARNT if unknown or not found["dependencies"] else 0

@@ -63,7 +63,7 @@ class ProcessGroup:
     def __post_init__(self) -> None:
         names = [command.name for command in self.commands]
         if self.chief is not None and self.chief not in names:
-            raise UserError(f"chief {self.chief!r} is no task; use one of {', '.join(names)}")
+            raise UserError(f"chief {self.chief!r} is not a task; use one of {', '.join(names)}")
         self._last = {*self.servers, *self.last}
         self._missed: set[str] = set()  # Commands `beside` that have failed.
         self._out = self.out or sys.stdout
@@ -180,7 +180,7 @@ class ProcessGroup:
         else:
             self._missed.add(child.name)
             if not is_stopping:  # Otherwise this process has stopped it.
-                self._announce(f"{reason}; the others go on")
+                self._announce(f"{reason}; the others continue")
 
     def _alone(self) -> str:
         """Returns a phrase with the commands that have ended well and are not started again."""

@@ -268,10 +268,10 @@ REFUSALS = {
     "no_pair_in_a_file": "renames.txt:2: no pair is not a pair of names; give OLD_NAME:NEW_NAME",
     "no_file": "--renames=nowhere.txt cannot be read (No such file or directory); name a text file "
     "with OLD_NAME:NEW_NAME in each line",
-    "no_such_old_name": "--rename=weights/W:hidden/kernel names weights/W, which the "
-    "old checkpoint has not; give one of its own names, which are listed if OLD is given alone",
-    "no_such_new_name": "--rename=weights/Variable:hidden/kernels names hidden/kernels, which the "
-    "checkpoint of --like has not; give one of its own names",
+    "no_such_old_name": "--rename=weights/W:hidden/kernel names weights/W, which is not "
+    "in the old checkpoint; give one of its names, which are listed if OLD is given alone",
+    "no_such_new_name": "--rename=weights/Variable:hidden/kernels names hidden/kernels, which is "
+    "not in the checkpoint of --like; give one of its names",
     "twice": "--rename=weights/Variable_1:hidden/kernel names hidden/kernel twice; give "
     "each new name once",
     "renamed_and_fresh": "--rename=weights/Variable:hidden/kernel and --fresh both say what "

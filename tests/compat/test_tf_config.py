@@ -51,10 +51,10 @@ def test_an_evaluator_need_not_be_listed(cluster: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "'' is no JSON"),
-        ("{'cluster': 1}", "\"{'cluster': 1}\" is no JSON"),
-        ("[]", r"\[\] is no object with a key 'cluster'"),
-        ("null", "None is no object"),
+        ("", "'' is not valid JSON"),
+        ("{'cluster': 1}", "\"{'cluster': 1}\" is not valid JSON"),
+        ("[]", r"\[\] is not an object with a key 'cluster'"),
+        ("null", "None is not an object"),
         ("{}", "the key 'cluster' is missing in {}"),
         (json.dumps({"cluster": CLUSTER}), "the key 'task' is missing in {'cluster'"),
         (json.dumps({"cluster": [], "task": {}}), r"'cluster' is \[\], expected an object"),

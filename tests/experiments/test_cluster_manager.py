@@ -63,7 +63,7 @@ def test_agreement(environment: dict[str, str]) -> None:
             tf_config("worker", 1, chief=["d:1"]),
             "there is no chief in the flags, and d:1 in TF_CONFIG",
         ),
-        ({"TF_CONFIG": "{"}, "TF_CONFIG: '{' is no JSON"),
+        ({"TF_CONFIG": "{"}, "TF_CONFIG: '{' is not valid JSON"),
         (
             slurm("2", "4"),
             "SLURM_NTASKS=4 contradicts --ps_hosts and --worker_hosts, which have 1 and 2; start "
@@ -74,7 +74,7 @@ def test_agreement(environment: dict[str, str]) -> None:
             "SLURM_PROCID=1 contradicts --job_name=worker --task_index=1, which is task 2; count",
         ),
         (slurm("3", "3"), "SLURM_PROCID=3 contradicts --job_name=worker --task_index=1"),
-        (slurm("", "3"), "SLURM_PROCID='' is no number; start the tasks with srun"),
+        (slurm("", "3"), "SLURM_PROCID='' is not a number; start the tasks with srun"),
         (slurm("2", "3", "worker,ps"), "SLURM_TASKS_ARE=worker,ps is unknown; use ps,worker"),
     ],
 )

@@ -92,7 +92,7 @@ WRONG_FLAGS: list[tuple[list[str], str]] = [
         ["--epochs=2", "--max_steps=9"],
         "--epochs=2 and --max_steps=9 both say when to end; give one of them",
     ),
-    (["--tracking_uri=./mlruns"], "tracking URI './mlruns' is no store that MLflow can write"),
+    (["--tracking_uri=./mlruns"], "tracking URI './mlruns' is not a store that MLflow can write"),
     (["--job_name=worker"], "--job_name=worker describes a cluster; add --strategy=ps"),
     (["--num_workers=2"], "--num_workers=2 describes a cluster; add --strategy=ps"),
     (["--strategy=ps", "--num_ps=0"], "--num_ps=0 is too small; use 1 or more"),
@@ -126,7 +126,7 @@ WRONG_FLAGS: list[tuple[list[str], str]] = [
     (["--replicas_to_aggregate=2"], "--replicas_to_aggregate=2 says how many gradients make"),
 ]
 WRONG_TF_CONFIGS: list[tuple[dict[str, str], str]] = [
-    ({"TF_CONFIG": '{"cluster": '}, "TF_CONFIG: '{\"cluster\": ' is no JSON"),
+    ({"TF_CONFIG": '{"cluster": '}, "TF_CONFIG: '{\"cluster\": ' is not valid JSON"),
     ({"TF_CONFIG": '{"cluster": {}}'}, "TF_CONFIG: the key 'task' is missing in"),
     (
         tf_config("worker", 1, ps=["a:1"], worker=["b:1"]),

@@ -48,7 +48,7 @@ VULNERABLE = {"name": "mlflow", "version": "1.0", "vulns": [KNOWN]}
         ([WELL], 0, None),
         ([WELL, UNKNOWN], 75, "absl-py: unknown: not found"),
         ([], 75, None),
-        ([UNKNOWN, VULNERABLE], 1, "mlflow 1.0: CVE-2099-1: mended by 2.0, 1.9.1"),
+        ([UNKNOWN, VULNERABLE], 1, "mlflow 1.0: CVE-2099-1: fixed by 2.0, 1.9.1"),
     ],
 )
 def test_nothing_learnt_is_not_nothing_found(

@@ -51,7 +51,7 @@ def store_uri(tracking_uri: str | None, logdir: str) -> str:
         # A secret may contain any kind of space, at which a URI in a text ends.
         shown = redacted_text(re.sub(r"\s", "%20", tracking_uri))
         raise UserError(
-            f"{name} {shown!r} is no store that MLflow can write;"
+            f"{name} {shown!r} is not a store that MLflow can write;"
             " expected http(s)://, databricks, or a database (sqlite, mysql, postgresql, mssql);"
             f" for files on this machine give {default}"
         )

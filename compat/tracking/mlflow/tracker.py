@@ -184,7 +184,7 @@ class Tracker(Writer):
         elif self._sender.returncode == REFUSED:
             self._say(
                 "MLflow: part of the run was refused;"
-                f" {os.path.join(self._logdir, LOG)} says what and why"
+                f" {os.path.join(self._logdir, LOG)} has the details"
             )
 
     def _sending(self) -> str:

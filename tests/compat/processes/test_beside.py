@@ -27,7 +27,7 @@ def test_its_failure_stops_nobody() -> None:
     chief = "import os; [time.sleep(0.02) for _ in iter(lambda: os.path.exists('failing'), True)]"
     evaluator = "open('failing', 'x').close(); sys.exit(3)"
     code, said, seconds = run(f"{chief}; time.sleep(1)", evaluator)
-    assert (code, said) == (0, ["evaluator failed with exit code 3; the others go on"])
+    assert (code, said) == (0, ["evaluator failed with exit code 3; the others continue"])
     assert seconds >= 1
 
 

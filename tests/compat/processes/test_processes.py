@@ -276,7 +276,7 @@ def test_signal_handlers_are_put_back() -> None:
 
 
 def test_the_chief_must_be_a_command() -> None:
-    with pytest.raises(UserError, match="^chief 'chief' is no task; use one of ps 0, worker 0$"):
+    with pytest.raises(UserError, match="^chief 'chief' is not a task; use one of ps 0, worker 0$"):
         ProcessGroup([python("ps 0", "pass"), python("worker 0", "pass")], chief="chief")
 
 

@@ -122,7 +122,7 @@ def test_who_was_given_up_stays_so_whoever_fails_later() -> None:
     assert code == 0
     assert [line for line in said if line.startswith("evaluator 0")] == [
         "evaluator 0 failed with exit code 138; starting it again in 1 s (1 of 1)",
-        "evaluator 0 failed with exit code 138; the others go on",
+        "evaluator 0 failed with exit code 138; the others continue",
     ]
 
 

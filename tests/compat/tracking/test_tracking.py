@@ -225,7 +225,7 @@ def ended(pid: int) -> bool:
 
 @pytest.mark.parametrize("uri", ["file:/tmp/x", "mlruns"])
 def test_stores_of_files_are_refused_before_anything_is_made(logdir, said, uri):
-    with pytest.raises(UserError, match="is no store that MLflow can write"):
+    with pytest.raises(UserError, match="is not a store that MLflow can write"):
         tracker(logdir, said, tracking_uri=uri)
     assert not os.path.exists(logdir)
 

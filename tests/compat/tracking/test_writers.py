@@ -183,7 +183,7 @@ def test_sqlite_paths_become_absolute(logdir, tmp_path, monkeypatch):
             "sqlite:///:memory:", ""],
 )  # fmt: skip
 def test_other_stores_are_refused_with_sqlite_as_the_remedy(uri, logdir):
-    with pytest.raises(UserError, match=r"no store that MLflow can write.*give sqlite:////"):
+    with pytest.raises(UserError, match=r"not a store that MLflow can write.*give sqlite:////"):
         store_uri(uri, logdir)
 
 
@@ -197,7 +197,7 @@ def test_the_environment_names_the_store_and_the_experiment(logdir, monkeypatch)
     assert store_uri("sqlite:////x/a.db", logdir) == "sqlite:////x/a.db"
     assert store_uri(None, logdir) == tracking_command(logdir, None) == "http://h:5"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "mlruns")
-    with pytest.raises(UserError, match="^MLFLOW_TRACKING_URI 'mlruns' is no store that MLflow"):
+    with pytest.raises(UserError, match="^MLFLOW_TRACKING_URI 'mlruns' is not a store that MLflow"):
         store_uri(None, logdir)
 
 
