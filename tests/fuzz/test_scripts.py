@@ -10,10 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compat.contrib import era
 from compat.errors import UserError, one_line
 from compat.scripts.clusters import task_arguments
-from compat.scripts.reading import conversion
+from compat.scripts.reading import conversion, era
 from compat.scripts.rules import formats, sources
 from tests.fuzz.conftest import (
     CELLS,
