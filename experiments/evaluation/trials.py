@@ -33,7 +33,7 @@ class Trials:
     mode: str  # "max" or "min", as of `selection.best`.
     record: Callable[[int, float], object]  # Told the number of trials and the best value so far.
 
-    def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:  # noqa: C901
+    def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:
         """Runs trials, `jobs` at a time, until the study has a number of them, or is to stop.
 
         If an invalid input ends a run before any is complete, that is raised as a `UserError`.
@@ -53,12 +53,9 @@ class Trials:
                 break
             ended = programs.poll()
             for name, trial in running.items():
-                for value in self._values(name)[reported[name] :]:
-                    reported[name] += 1
-                    trial.report(value, reported[name])  # Asynchronous runs differ in their steps.
-                    if name not in pruned and trial.should_prune():
-                        pruned.add(name)
-                        programs.stop(name)
+                if self._report(trial, reported, is_pruned=name in pruned):
+                    pruned.add(name)
+                    programs.stop(name)
             for end in ended:
                 trial = running.pop(end.name)
                 if not (stop.requested and end.code and end.name not in pruned):
@@ -69,6 +66,15 @@ class Trials:
                 for name in running:
                     programs.stop(name)
         self._resume()
+
+    def _report(self, trial: Any, reported: dict[str, int], *, is_pruned: bool) -> bool:
+        """Reports the new values of a run; returns whether they prune a trial that was not."""
+        name, is_over = self.name(trial), is_pruned
+        for value in self._values(name)[reported[name] :]:
+            reported[name] += 1
+            trial.report(value, reported[name])  # Asynchronous runs differ in their steps.
+            is_over = is_over or trial.should_prune()
+        return is_over and not is_pruned
 
     def best(self) -> Any:
         """Returns the best complete trial; None without any."""

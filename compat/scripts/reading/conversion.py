@@ -15,7 +15,7 @@ import types
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Container, Iterator
 
 from compat.errors import UserError, unless_usable
 from compat.scripts.reading import arrays, frames, lists, literals
@@ -130,7 +130,7 @@ def from_text(text: str, filename: str) -> Source:
     return Source(filename, text, is_python2(text))
 
 
-def is_python2(text: str) -> bool:  # noqa: C901
+def is_python2(text: str) -> bool:
     """Whether a program is written in Python 2, by its syntax or else by the names that it uses."""
     try:
         with deep(""):
@@ -140,30 +140,44 @@ def is_python2(text: str) -> bool:  # noqa: C901
     except UserError:
         return False  # Reported when it is read.
     nodes = list(ast.walk(tree))
+    aliases = [
+        alias
+        for node in nodes
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    ]
     stored = (node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store))
     own = {node.id for node in stored if isinstance(node, ast.Name)}
-    methods = _OLD_METHODS
-    for node in nodes:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            own.update(alias.asname or alias.name for alias in node.names)
-            if any(alias.name == "pandas" for alias in node.names):
-                methods = _OLD_METHODS - {"iteritems"}  # Of a DataFrame in Python 3 as well.
-    for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            is_for_both = getattr(node.func.value, "id", "") == "six"  # As six.iteritems().
-            if node.func.attr in methods and not is_for_both:
-                return True
-        elif isinstance(node, ast.Name) and node.id in _OLD_NAMES - own:
-            return True
-    if lists.are_expected(tree, own):
-        return True
-    # Not in a `try`, where programs for both import.
+    own.update(alias.asname or alias.name for alias in aliases)
+    has_pandas = any(alias.name == "pandas" for alias in aliases)
+    # Of a DataFrame in Python 3 as well.
+    methods = _OLD_METHODS - {"iteritems"} if has_pandas else _OLD_METHODS
+    return (
+        any(_calls_method(node, methods) for node in nodes)
+        or any(isinstance(node, ast.Name) and node.id in _OLD_NAMES - own for node in nodes)
+        or lists.are_expected(tree, own)
+        or not _imported(tree).isdisjoint([*_OLD_MODULES.split(), *_OLD_ATTRIBUTES.split()])
+    )
+
+
+def _calls_method(node: ast.AST, methods: Container[str]) -> bool:
+    """Whether a node calls one of some methods, not as a function of `six`."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    return node.func.attr in methods and getattr(node.func.value, "id", "") != "six"
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    """Returns the modules and names that a program imports, and the attributes that it uses.
+
+    Without imports in a `try`, where programs for both Pythons import.
+    """
     names = {a.name for node in tree.body if isinstance(node, ast.Import) for a in node.names}
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
             names.update([node.module or "", *(f"{node.module}.{a.name}" for a in node.names)])
     names.update(map(literals.dotted, _attributes(tree)))
-    return not names.isdisjoint([*_OLD_MODULES.split(), *_OLD_ATTRIBUTES.split()])
+    return names
 
 
 def _attributes(tree: ast.AST) -> Iterator[ast.AST]:
