@@ -1,4 +1,4 @@
-"""The README keeps its word: its program runs on both runtimes, and its commands exist."""
+"""The pages keep their word: docs/program.md runs on both runtimes, and all commands exist."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    (text,) = blocks(ROOT / "README.md", "python")
+    (text,) = blocks(ROOT / "docs" / "program.md", "python")
     path: Path = tmp_path_factory.mktemp("readme") / "train.py"
     path.write_text(text, encoding="utf-8")
     return path
@@ -45,6 +45,13 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_program_takes_less_than_forty_lines(program: Path) -> None:
     assert len(program.read_text(encoding="utf-8").splitlines()) < 40
+
+
+def test_the_readme_is_short_and_begins_with_the_experiment_that_is_tested() -> None:
+    readme = ROOT / "README.md"
+    assert len(readme.read_text("utf-8").splitlines()) <= 150
+    (shown,) = blocks(readme, "python")
+    assert shown == blocks(ROOT / "docs" / "experiments.md", "python")[0]
 
 
 Task = Tuple[str, int]
