@@ -1,4 +1,4 @@
-"""What is known of vulnerabilities of packages, by pip-audit."""
+"""Finds known vulnerabilities of packages, by pip-audit."""
 
 from __future__ import annotations
 

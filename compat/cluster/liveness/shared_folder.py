@@ -151,7 +151,7 @@ def _await_finding(cluster: Cluster, timeout: float) -> None:
     if code == str(UserError.exit_code):
         raise UserError(line)
     if code != "0":
-        raise PeerError(f"the chief did not begin the training: {line or 'it was stopped'}")
+        raise PeerError(f"the chief did not begin the run: {line or 'it was stopped'}")
 
 
 def _target(cluster: Cluster, task: Task) -> str:

@@ -170,9 +170,10 @@ class _Group:
         """Makes the calls."""
         chain = self.kind.chain
         made: list[Any] = []
-        for row in self._rows:  # What is final need not be copied again.
-            row.setflags(write=False)
-            row.base.setflags(write=False)
+        for row in self._rows:  # TensorFlow need not copy read-only arrays.
+            for array in (row, row.base):
+                if array is not None:
+                    array.setflags(write=False)
         # A session of `compat` checks that its peers are alive.
         run = getattr(self.session, "call", functools.partial(tf1.Session.run, self.session))
         try:

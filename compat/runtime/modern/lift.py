@@ -15,28 +15,28 @@ from compat.runtime.modern.tables import Tables
 
 
 class Wanted(NamedTuple):
-    """What a call computes of a graph."""
+    """The tensors and operations of a graph that a call computes."""
 
     tensors: Sequence[Any]
-    operations: Sequence[Any]  # That are run besides.
+    operations: Sequence[Any]  # Further operations that the call runs.
     given: Sequence[Any]  # Tensors whose values the call passes.
 
     @property
     def key(self) -> Any:
-        """A key by which equal ones are found."""
+        """A hashable key, which is equal for equal requests."""
         return tuple(tuple(each.name for each in part) for part in self)
 
 
 class Lifted:
-    """What a step needs of the graph of a session.
+    """The part of a session's graph that a step needs.
 
-    Copied and not called: among the operations of its own TensorFlow orders what reads and what
-    writes a variable, and nothing else. Around calls that can only be had by making each wait for
-    all results of the one before, which takes a message to the parameter servers and back.
+    The part is copied and not called, because inside a function TensorFlow orders only the
+    operations that read and write a variable. Calls would each have to wait for all results of the
+    previous one, which takes a message to the parameter servers and back.
 
     Attributes:
-      edges: tensors that the session computes before a call: what queues and readers give.
-      targets: operations that it runs before.
+      edges: tensors that the session computes before a call, such as those of queues and readers.
+      targets: operations that the session runs before a call.
       keys: inputs that tell workers which tensors they average; see `all_reduce`.
       draws_in_calls: whether it draws random numbers by a seed that each function counts anew.
 

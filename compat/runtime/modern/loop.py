@@ -47,7 +47,7 @@ class Loop:
         flags = [each.is_last for each in self._told]
         self._passed = wanted.given
         self._lifted = Lifted(session, [*step.stored, *self._passed, *flags], wanted)
-        self._given = given  # How many calls have given gradients, by what tells them.
+        self._given = given  # Numbers of calls that have added gradients, by their flag.
         self.calls_of_an_update = max((each.calls for each in self._told), default=1)
         self.completes_update = True
         with session.graph.as_default():
@@ -83,10 +83,10 @@ class Loop:
         return self._size(count) in self._functions
 
     def _size(self, count: int) -> int:
-        return 0 if self.streams else count  # A stream is told how many: it may end before.
+        return 0 if self.streams else count  # A stream's function takes the count.
 
     def function(self, count: int) -> Any:
-        """Returns what runs `count` steps, and returns the values of the last.
+        """Returns the function that runs `count` steps and returns the values of the last.
 
         Of a dataset also how many were made, and the index of the worker.
         """

@@ -37,7 +37,7 @@ _CALLER = "caller"  # The key of a program's own fetches, beside those of hooks.
 
 @dataclasses.dataclass(eq=False)
 class _Scheduled:
-    """A closure that the coordinator has been given, and its result to come."""
+    """A closure that was scheduled, and its future result."""
 
     loop: Loop
     steps: int
@@ -45,19 +45,19 @@ class _Scheduled:
     result: Any
     may_be_building: bool  # It makes no step before its worker has built the function.
     is_received: bool = False
-    outcome: Outcome | None = None  # What was received; None if it was lost.
+    outcome: Outcome | None = None  # The result; None if it was lost.
 
 
 class Outcome(NamedTuple):
-    """What a call has returned."""
+    """The result of a call."""
 
     outputs: list[Any]
-    made: int  # How many steps.
-    worker: int | None  # None where TensorFlow does not show it.
+    made: int  # Number of steps.
+    worker: int | None  # None if TensorFlow does not show it.
 
 
 class ModernSession(ProgramSession):
-    """Schedules steps on the workers and keeps every worker busy."""
+    """A session that schedules steps on workers, and keeps every worker busy."""
 
     def _begin(self, supervisor: Any, steps: Sequence[Any]) -> None:
         self._runtime = supervisor.runtime
@@ -140,7 +140,7 @@ class ModernSession(ProgramSession):
         return step.unpack(*outcome.outputs[: len(step.outputs)])
 
     def _loop(self, step: ModernStep, more: Sequence[Any] = (), others: Any = ()) -> Loop:
-        """Returns what runs a step, and computes `more` with it, given `others` as well."""
+        """Returns the loop of a step that also computes `more`, from the inputs `others` too."""
         return self._loop_of(step, Wanted([*step.outputs, *more], [], [*step.passed, *others]))
 
     def _loop_of(self, step: ModernStep, wanted: Wanted) -> Loop:
@@ -173,7 +173,7 @@ class ModernSession(ProgramSession):
             yield
 
     def _run_with_hooks(self, fetches: Any, feed: Any, *args: Any, **kwargs: Any) -> Any:
-        """Runs what a program fetches, a step perhaps, and what its hooks add to the call."""
+        """Runs the fetches of a program, which may be a step, and those that its hooks add."""
         own = fetches.get(_CALLER)
         fed = _components(self._of_specs(feed) or {})
         flat = {k: [self._element(f) for f in tf.nest.flatten(v)] for k, v in fetches.items()}
@@ -203,7 +203,7 @@ class ModernSession(ProgramSession):
     def _run_part(
         self, step: ModernStep, fetches: Sequence[Any], feed: Any, is_joined: bool
     ) -> list[Any]:
-        """Runs the part of a step that computes what is fetched, and after it the rest.
+        """Runs the part of a step that computes the fetches, and then the other fetches.
 
         Where the fetches of a whole step are `is_joined` by none that need the same call, values
         may be those of a call that was made earlier.
@@ -230,11 +230,11 @@ class ModernSession(ProgramSession):
         return [found.get(f.name) for f in fetches]
 
     def _others(self, fetches: Sequence[Any]) -> list[Any]:
-        """Returns what depends on no call of a step: the step that was planned, and variables."""
+        """Returns fetches that depend on no call of a step: the planned step, and variables."""
         return list(self.call(list(fetches), self._in_order(fetches))) if fetches else []
 
     def _in_order(self, fetches: Sequence[Any], feed: Any = None) -> Any:
-        """Waits for what was scheduled where fetches depend on it; returns the feed of the call.
+        """Waits for scheduled steps if fetches depend on them; returns the feed of the call.
 
         The global step alone is the planned one, for which nobody waits.
         """
@@ -290,7 +290,7 @@ class ModernSession(ProgramSession):
         return self._first_of_local[name]
 
     def taken(self, edges: Sequence[Any], targets: Sequence[Any], count: int) -> list[Any]:
-        """Returns what queues and readers give for `count` updates, an array for each tensor."""
+        """Runs queues and readers for `count` updates; returns an array for each tensor."""
         if not edges and not targets:
             return []
         rows = [self.call([list(edges), list(targets)])[0] for _ in range(count)]
@@ -374,7 +374,7 @@ class ModernSession(ProgramSession):
         return scheduled.loop
 
     def _receive(self, scheduled: _Scheduled) -> None:
-        """Waits for a closure, and counts what it has made."""
+        """Waits for a closure, and counts its steps."""
         if scheduled.is_received:
             return
         loop, count = scheduled.loop, scheduled.steps
@@ -425,7 +425,7 @@ class ModernSession(ProgramSession):
             self._supervisor.services.after_training_call(self, values, summary, collects)
 
     def _collects(self, step: ModernStep) -> bool:
-        """Whether the summary operations of a step are what is written, and not its values."""
+        """Whether summaries are those of a step's summary operations, and not its values."""
         supervisor = self._supervisor
         default = supervisor.summary_op is supervisor.USE_DEFAULT
         return step.summary is not None and default and supervisor.services.running
@@ -511,7 +511,7 @@ def _flat(arrays: Sequence[Any]) -> list[Any]:
 
 
 def _components(feed: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Returns a feed with what is sparse taken apart."""
+    """Returns a feed with sparse tensors split into their components."""
     found: dict[Any, Any] = {}
     for key, value in feed.items():
         parts = tf.nest.flatten(key, expand_composites=True)

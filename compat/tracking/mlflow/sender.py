@@ -34,7 +34,7 @@ _ALONE_TIMEOUT_SECS = 60
 
 
 def _await_end(logdir: str, patience_secs: float, over: threading.Event) -> None:
-    """Waits for the end of the training, draws its learning curve, and ends the process in time.
+    """Waits for the end of the run, draws its learning curve, and ends the process in time.
 
     In a thread, as the delivery may be waiting for a server, without a time limit.
     """
@@ -65,7 +65,7 @@ def _follow(delivery: Any, over: threading.Event) -> None:
 
 
 def _draw(logdir: str) -> None:
-    """Draws the training's learning curve; a drawing that fails is not worth a delivery."""
+    """Draws the run's learning curve; an error must not prevent the delivery."""
     try:
         if spool.joined(logdir) is None:
             learning_curve.draw(logdir)
@@ -139,7 +139,7 @@ def _prepare_mlflow(uri: str, timeout_secs: int) -> None:
         MLFLOW_HTTP_REQUEST_TIMEOUT=str(timeout_secs),
         MLFLOW_HTTP_REQUEST_MAX_RETRIES="0",
         MLFLOW_DISABLE_TELEMETRY="true",
-        # MLflow 1 sends artifacts to this server, whatever its client was told.
+        # MLflow 1 sends artifacts to this server, and ignores the URI of its client.
         MLFLOW_TRACKING_URI=uri,
     )
     root = artifact_root(uri)
@@ -166,7 +166,7 @@ def _print(line: str) -> None:
 
 
 if __name__ == "__main__":
-    # What MLflow and the libraries below it say may quote the URI, with its password.
+    # Messages of MLflow and of its libraries may contain the URI with its password.
     sys.stdout, sys.stderr = RedactedStream(sys.stdout), RedactedStream(sys.stderr)
     try:
         sys.exit(main())

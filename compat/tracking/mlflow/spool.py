@@ -1,4 +1,4 @@
-"""The spool: a file with what MLflow is to be sent, so that no server can hold up a run.
+"""The spool: a file with the records for MLflow, so that no server can delay a run.
 
 `tracking.jsonl` has a record per line, in the order of time, over all restarts:
 
@@ -58,7 +58,7 @@ def now_ms() -> int:
 
 
 class Spool:
-    """The writing end, of which a log folder has one at a time; another is a `UserError`."""
+    """The writing end of the spool; raises `UserError` if another process has it open."""
 
     def __init__(self, logdir: str) -> None:
         path = os.path.join(logdir, SPOOL)
@@ -72,7 +72,7 @@ class Spool:
             size = earlier.seek(0, os.SEEK_END)
             earlier.seek(max(0, size - 1))
             if earlier.read(1) not in (b"", b"\n"):
-                # A killed process left half a line; `read` skips what is not a record.
+                # A killed process may leave half a line, which `read` skips.
                 self._file.write(b"\n")
 
     def append(self, kind: str, **fields: Any) -> None:
@@ -149,7 +149,7 @@ def curves(logdir: str, end: int | None = None) -> Iterator[str]:
 
 
 def superseded(logdir: str) -> str | None:
-    """Returns which points were logged again by earlier resumes, None if there are none."""
+    """Returns the points that earlier resumes have logged again, None if there are none."""
     tags = [record["values"] for record, _ in read(logdir) if record["kind"] == "tags"]
     return next(
         (str(values["superseded"]) for values in tags[::-1] if "superseded" in values), None
@@ -207,8 +207,8 @@ def abandoned(logdir: str) -> int | None:
 def reason_refused(logdir: str, path: str, folder: str) -> str | None:
     """Returns why a file or folder may not be uploaded, or None.
 
-    Whoever can write to the log folder can write any path to the spool. Only its files are
-    uploaded, also by links, to `folder` among the run's artifacts.
+    A user who can write to the log folder can write any path to the spool. So only files of the
+    log folder, also behind links, are uploaded, to `folder` among the run's artifacts.
     """
     root = os.path.realpath(logdir)
     walk = os.walk(path)

@@ -1,4 +1,4 @@
-"""Where MLflow stores runs: the tracking URIs that it can serve, by default one SQLite file."""
+"""Finds the store of MLflow's runs: the tracking URI, by default that of one SQLite file."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def is_given(tracking_uri: str | None) -> bool:
 
 
 def tracking_command(logdir: str, tracking_uri: str | None) -> str:
-    """Returns what shows all runs: a command, or the address of the server.
+    """Returns the command that shows all runs, or the address of the server.
 
     Args:
       logdir: the log folder.
@@ -100,7 +100,7 @@ def run_page(logdir: str, tracking_uri: str | None) -> str | None:
 
 
 def make_database(uri: str) -> None:
-    """Makes the database of a SQLite store as a whole, unless it exists or the store is another.
+    """Creates the database of a SQLite store atomically; does nothing for other stores.
 
     MLflow makes it in dozens of steps, and can neither use nor complete what is left after some of
     them. So it is made in a folder beside it.
@@ -117,7 +117,7 @@ def make_database(uri: str) -> None:
     try:
         MlflowClient(tracking_uri=uri.replace(path, new)).get_experiment("0")
         try:
-            os.link(new, path)  # That of another run, which was faster, stays.
+            os.link(new, path)  # Keeps the database of a run that was faster.
         except FileExistsError:
             pass
         except OSError:  # There are no links on this file system.
@@ -127,7 +127,7 @@ def make_database(uri: str) -> None:
 
 
 def discard_databases() -> None:
-    """Removes what `make_database` has not finished, also from another thread before an exit."""
+    """Removes unfinished databases of `make_database`; may be called on another thread at exit."""
     while _unfinished:
         folder = _unfinished.pop()
         gone = f"{folder}-gone"

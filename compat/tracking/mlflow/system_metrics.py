@@ -22,7 +22,7 @@ from compat.errors import UserError
 from compat.tracking.mlflow import spool
 
 FOLDER = "system"
-_PREFIX = "workload"  # MLflow sorts by name: behind "validation".
+_PREFIX = "workload"  # MLflow sorts metrics by name; this is after "validation".
 # The log folder of the run, and the task, such as "worker-1"; None as long as they are not known.
 Place = Callable[[], Optional[Tuple[str, str]]]
 _EXIT_SECS = 5.0  # For the last sample, as the log folder may be another machine's.
@@ -58,7 +58,7 @@ def folders(logdir: str) -> list[str]:
 
 
 def _record(place: Place, every: float, over: threading.Event) -> None:
-    """Appends samples until `over` is set, one in any case; a failure costs no more than these."""
+    """Appends samples until `over` is set, at least one; a failure only stops the samples."""
     samples, step, file, prefix = 0, 0, None, ""
     with contextlib.suppress(OSError, UserError, psutil.Error):
         usage = _Usage()
@@ -80,7 +80,7 @@ def _record(place: Place, every: float, over: threading.Event) -> None:
 
 
 class _Usage:
-    """What this process and its machine use; CPU is counted from one sample to the next."""
+    """The resources that this process and its machine use; CPU is measured between samples."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()

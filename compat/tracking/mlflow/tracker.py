@@ -71,7 +71,7 @@ class Tracker(Writer):
           training: the log folder whose run is joined, as by an evaluator: metrics are added to
             it, and its status is not set; None for a run of its own.
           resume_step: the global step of the checkpoint from which a run resumes. MLflow cannot
-            delete points, so those of later steps stay, and the tag `superseded` says which.
+            delete points, so those of later steps stay, and the tag `superseded` lists them.
 
         Raises:
           UserError: MLflow is not installed or cannot serve `tracking_uri`, another process is
@@ -143,7 +143,8 @@ class Tracker(Writer):
     def close(self, status: str = FINISHED) -> None:  # noqa: C901
         """Ends the run, and waits for the delivery; a second call does nothing.
 
-        What could not be delivered stays in the spool; a line names the command that sends it.
+        Records that could not be delivered stay in the spool; a line names the command that sends
+        them.
         """
         if self._pipe.closed:
             return
@@ -154,7 +155,7 @@ class Tracker(Writer):
             self._spool = None
         self._pipe.close()
         if not os.path.exists(os.path.join(self._logdir, spool.SPOOL)):
-            self._sender.kill()  # It would look for it as long as it may.
+            self._sender.kill()  # It would search for the folder until its time-out.
         if status != FINISHED and self._patience > _STOPPED_PATIENCE:
             if not self._is_sent_within(_STOPPED_PATIENCE):
                 self._say(
@@ -188,7 +189,7 @@ class Tracker(Writer):
             )
 
     def _sending(self) -> str:
-        """Returns the command that sends what is left, which needs no secret in its words."""
+        """Returns the command that sends the remaining records, without a secret in it."""
         command = f"python -m {_SENDER} {shlex.quote(self._logdir)}"
         if redacted_text(self._uri) == self._uri:
             return f"{command} --tracking_uri={shlex.quote(self._uri)}"
@@ -198,11 +199,11 @@ class Tracker(Writer):
 
     @property
     def _uri(self) -> str:
-        """That of a run that is joined is not known before that run has begun."""
+        """The URI of the store; that of a joined run is not known before the run has begun."""
         return store_uri(self._tracking_uri, self._run_logdir)
 
     def _supersede(self, step: int, last: int) -> None:
-        """Tells the user, and MLflow's, which points are logged again."""
+        """Logs, also to MLflow, the points that are logged again."""
         steps = f"{step + 1} to {last}"
         again = [spool.superseded(self._logdir), f"steps {steps}, by a resume from step {step}"]
         self._append("tags", values={"superseded": "; ".join(filter(None, again))})
@@ -230,7 +231,7 @@ class Tracker(Writer):
         self._pipe = os.fdopen(writing, "wb")  # It is closed when this process ends in any way.
         with os.fdopen(reading, "rb"), appending(os.path.join(self._logdir, LOG)) as log:
             outputs = {"stdout": log.fileno(), "stderr": log.fileno()}
-            # In a session of its own, and shielded: what stops the run brings about its end.
+            # In a new session, and shielded from signals: it ends when this process ends.
             server = inherited(DELIVERY, env)
             return start(server, command, env=env, stdin=reading, shielded=True, **outputs)
 

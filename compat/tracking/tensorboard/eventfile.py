@@ -84,13 +84,13 @@ class EventFile:
 
     def write(self, event: Event) -> None:
         """Writes `event` through to the operating system."""
-        os.stat(self.path)  # Linux goes on writing into a file that has no name any more.
+        os.stat(self.path)  # Raises if the file was removed, where Linux would continue to write.
         data = event.SerializeToString()
         self._file.write(_with_checksum(struct.pack("<Q", len(data))) + _with_checksum(data))
         self._file.flush()
 
     def close(self) -> None:
-        """Closes the file; what `write` could not write is tried, and lost, once more."""
+        """Closes the file; data that `write` could not write is lost."""
         with contextlib.suppress(OSError):
             self._file.close()
 
