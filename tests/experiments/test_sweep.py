@@ -217,6 +217,22 @@ def test_output_is_that_of_the_page(study: Training, page: Any) -> None:
 
 
 @pytest.mark.long
+def test_example_of_the_help_runs(tmp_path: Path, start_program: Any, empty_store: Path) -> None:
+    (tmp_path / empty_store.name).write_bytes(empty_store.read_bytes())
+    found = re.search(r"-m (experiments\.sweep (?:.*\\\n)*.*)\n", str(sweep.__doc__))
+    assert found is not None
+    words = shlex.split(found[1].replace("\\\n", "").replace("--trials=20", "--trials=1"))
+    assert words[-1] == "--max_steps=500"
+    argv = [sys.executable, "-m", *words[:-1], "--max_steps=5", "--dataset=digits"]
+    env = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = Training(argv, tmp_path, None, env, start_program).wait()
+    assert (done.code, done.err) == (0, "")
+    assert re.search(
+        r"(?m)^best: validation/accuracy 0\.\d+, runs/mnist-sweep-.*/trial-0$", done.out
+    )
+
+
+@pytest.mark.long
 def test_best_command_is_of_the_best_run(study: Training) -> None:
     folder, command = re.search("^best: .*, (runs/.*)\n(.*)", study.out, re.M).groups()  # type: ignore[union-attr]
     settings = yaml.safe_load((study.folder / folder / "settings.yaml").read_text())
