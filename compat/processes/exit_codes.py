@@ -1,4 +1,4 @@
-"""Runs a program with an exit code that tells cluster managers whether a retry may help."""
+"""Runs a program with an exit code by which cluster managers decide whether to retry."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _without_users(text: str) -> str:
     """Hides the user parts of URIs in a text without blanks that begins with "://".
 
     Hides up to the last "@" before the path, because a password may contain "@". The password of a
-    database may also contain "/"; it is told from a path by the port, which is a number.
+    database may also contain "/"; a path differs from it by the port before it, a number.
     """
     kept, end = [], 0
     last, quote, before_quote = text.rfind("@"), -1, -1

@@ -1,7 +1,7 @@
 """Finds out which trainers still make updates, so that the chief saves those as well.
 
-Each trainer but the chief has a key-value entry on the first parameter server. It says that the
-trainer trains, from the opening of its session, or that it has left, after its last update.
+Each trainer but the chief has a key-value entry on the first parameter server, with its state: that
+it trains, from the opening of its session, or that it has left, after its last update.
 """
 
 from __future__ import annotations

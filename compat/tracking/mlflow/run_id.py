@@ -34,7 +34,7 @@ def wait(logdir: str, seconds: float = 60.0) -> str | None:
 def page(logdir: str) -> str:
     """Returns the path of the run's page on MLflow's server; "" if it is not known.
 
-    MLflow 3 would open it in its view for GenAI, which shows no run of a training.
+    The path selects the view for training, because MLflow 3 would open its view for GenAI.
     """
     ids = _ids(logdir)
     view = "?workflowType=machine_learning"

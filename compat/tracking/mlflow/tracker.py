@@ -29,7 +29,7 @@ from compat.tracking.writer import FINISHED, Param, Writer
 
 LOG = "tracking.log"
 _SENDER = "compat.tracking.mlflow.sender"
-DELIVERY = "compat.tracking.mlflow.delivery"  # What of it loads MLflow.
+DELIVERY = "compat.tracking.mlflow.delivery"  # The module that loads MLflow.
 REFUSED = 3  # The sender's exit status when all was sent, and some of it refused permanently.
 # Seconds that `close` waits: a server that hangs must not keep the machine, while a local database
 # always answers, though late on a busy machine.
