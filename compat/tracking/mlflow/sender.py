@@ -2,8 +2,8 @@
 
     python -m compat.tracking.mlflow.sender LOGDIR --tracking_uri=http://127.0.0.1:5000
 
-sends what is left of a training. `Tracker` starts it with `--follow`, until its standard input
-ends. A training that ended without saying how has FAILED.
+sends what is left of a training, and with `--state` says how much that is. `Tracker` starts it with
+`--follow`, until its standard input ends. A training that ended without saying how has FAILED.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from compat.errors import UserError
 from compat.tracking.files import lock
 from compat.tracking.mlflow import learning_curve, spool
 from compat.tracking.mlflow.stores import artifact_root, discard_databases, store_uri
-from compat.tracking.mlflow.tracker import REFUSED
+from compat.tracking.mlflow.tracker import LOG, REFUSED
 from compat.tracking.redaction import RedactedStream
 
 _POLL_SECS = 1.0
@@ -39,6 +39,7 @@ def _await_end(logdir: str, patience_secs: float, over: threading.Event) -> None
     In a thread, as the delivery may be waiting for a server, without a time limit.
     """
     sys.stdin.buffer.read()
+    _set_priority(0)
     over.set()
     limit = threading.Timer(patience_secs, _end_at_once)
     limit.daemon = True
@@ -81,13 +82,15 @@ def main() -> int:
     over = threading.Event()
     ending = threading.Thread(target=_await_end, args=(logdir, args.follow, over), daemon=True)
     if following:
-        _give_way()
+        _set_priority(_NICE)
         ending.start()
     if not os.path.exists(os.path.join(logdir, spool.SPOOL)):
         raise UserError(
             f"log folder {args.logdir!r} holds no {spool.SPOOL}; expected that of a training with"
             " MLflow; give its folder"
         )
+    if args.state:
+        return _say_state(logdir)
     training = spool.joined(logdir) or logdir
     while (
         not over.is_set() and following and not os.path.exists(os.path.join(training, spool.SPOOL))
@@ -95,15 +98,15 @@ def main() -> int:
         over.wait(_POLL_SECS)  # The run that is joined will say which store it is in.
     uri = store_uri(args.tracking_uri, training)
     _prepare_mlflow(uri, _FOLLOWING_TIMEOUT_SECS if following else _ALONE_TIMEOUT_SECS)
-    with deferred("pandas"):  # A sixth of the time, for nothing that is used here.
-        from compat.tracking.mlflow.delivery import Delivery  # imports MLflow
-
     with lock(
         os.path.join(logdir, spool.SENDING),
         f"log folder {logdir!r} is being sent by another process; expected one sender a folder;"
         " wait until it has ended",
         patience=math.inf if following else 0.0,
     ):
+        with deferred("pandas"):  # A sixth of the time, for nothing that is used here.
+            from compat.tracking.mlflow.delivery import Delivery  # imports MLflow
+
         remove_abandoned(logdir)  # The picture of a sender that was killed.
         delivery = Delivery(logdir, uri, _print)
         if following:
@@ -117,12 +120,32 @@ def main() -> int:
         return REFUSED if delivery.refused else 0
 
 
+def _say_state(logdir: str) -> int:
+    """Prints how many records are delivered, and who sends the rest; returns 1 if some are left."""
+    whole, left = sum(1 for _ in spool.read(logdir)), spool.pending(logdir)
+    print(f"{whole - left:,} of {whole:,} records are delivered; {_who_sends(logdir)}")
+    return 1 if left else 0
+
+
+def _who_sends(logdir: str) -> str:
+    path = os.path.join(logdir, spool.SENDING)
+    try:
+        if os.path.exists(path):
+            lock(path, "").close()
+    except UserError:
+        return f"a process sends the rest; {os.path.join(logdir, LOG)} says what it waits for"
+    return "no process sends now"
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m compat.tracking.mlflow.sender")
     parser.add_argument("logdir", help="the log folder of the training")
     parser.add_argument(
         "--tracking_uri",
         help="the store; MLFLOW_TRACKING_URI or the store in which the run began by default",
+    )
+    parser.add_argument(
+        "--state", action="store_true", help="say how many records are left, and send nothing"
     )
     parser.add_argument(
         "--follow",
@@ -149,16 +172,19 @@ def _prepare_mlflow(uri: str, timeout_secs: int) -> None:
         os.chdir(root)
 
 
-def _give_way() -> None:
-    """Gives training a tenfold share of the cores: loading MLflow alone takes seconds of one.
+def _set_priority(nice: int) -> None:
+    """Gives training a tenfold share of the cores, or takes no less than others when it is over.
 
-    At the lowest priority, a busy machine did not load it in three minutes.
+    Loading MLflow alone takes seconds of a core. At the lowest priority, a busy machine did not
+    load it in three minutes.
     """
-    os.nice(_NICE)
+    for thread in os.listdir("/proc/self/task") if os.path.isdir("/proc/self/task") else ["0"]:
+        with contextlib.suppress(OSError):  # Who is not root may only give way; see below.
+            os.setpriority(os.PRIO_PROCESS, int(thread), nice)
     # Linux weighs the processes of a session among themselves, and sessions by a number of their
     # own, where the kernel groups by session at all. This process is its own session.
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
-        group.write(str(_NICE))
+        group.write(str(nice))
 
 
 def _print(line: str) -> None:

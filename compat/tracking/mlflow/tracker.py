@@ -19,6 +19,7 @@ from typing import Any, Callable, Collection, Mapping
 from compat.errors import UserError, reason_of
 from compat.processes.forked import Forked
 from compat.processes.forking import inherited, start
+from compat.processes.output import terminal_columns
 from compat.tracking.files import appending, writing_to
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.curve_names import CurveNames
@@ -37,7 +38,9 @@ _SERVER_PATIENCE = 6.0
 _DATABASE_PATIENCE = 180.0
 # A run that has failed, or has 20 s to stop after SIGTERM, does not wait that long.
 _STOPPED_PATIENCE = 8.0
-_SILENT_SECS = 60.0
+# Nor does a person for the prompt. Elsewhere the end of a run may be that of its container.
+_TERMINAL_PATIENCE = 3.0
+_SILENT_SECS = 0.5
 _EXIT_SECS = 3.0  # For the sender to remove what it has not finished, after its patience.
 
 
@@ -65,9 +68,9 @@ class Tracker(Writer):
             `MLFLOW_EXPERIMENT_NAME` or MLflow's default experiment.
           run_name: the name of a new run; None lets MLflow choose one.
           say: receives lines for the user.
-          patience: seconds that `close` waits for the delivery; None for 6 with a server and 180
-            with SQLite. Unless the run has finished, it waits at most 8 and lets the sender
-            continue.
+          patience: seconds that the delivery may take when the run has ended; None for 6 with a
+            server and 180 with SQLite. `close` waits as long, but on a terminal for 3 s at most,
+            and for 8 unless the run has finished, and then leaves the sender to itself.
           training: the log folder whose run is joined, as by an evaluator: metrics are added to
             it, and its status is not set; None for a run of its own.
           resume_step: the global step of the checkpoint from which a run resumes. MLflow cannot
@@ -156,27 +159,13 @@ class Tracker(Writer):
         self._pipe.close()
         if not os.path.exists(os.path.join(self._logdir, spool.SPOOL)):
             self._sender.kill()  # It would search for the folder until its time-out.
-        if status != FINISHED and self._patience > _STOPPED_PATIENCE:
-            if not self._is_sent_within(_STOPPED_PATIENCE):
-                self._say(
-                    f"MLflow: process {self._sender.pid} sends the rest and then exits, after "
-                    f"{self._patience:g} s at the latest; to send what is left then: "
-                    + self._sending()
-                )
-                return
-        elif not self._is_sent_within(min(_SILENT_SECS, self._patience)):
-            rest = self._patience - _SILENT_SECS
-            if rest > 0:
-                self._say(f"MLflow: the rest is being sent, for {rest:g} s more at the most")
-            if not self._is_sent_within(max(rest, 0) + _EXIT_SECS):
-                self._sender.kill()
-                self._sender.wait()
-        try:
-            left = spool.pending(self._logdir)
-        except FileNotFoundError:
-            self._say(f"MLflow: {self._logdir!r} was removed, and with it what was not sent yet")
+        if not self._await_delivery(status):
+            self._say(self._leaving())
             return
-        if left:
+        left = self._left()
+        if left is None:
+            self._say(f"MLflow: {self._logdir!r} was removed, and with it what was not sent yet")
+        elif left:
             path = os.path.join(self._logdir, spool.SPOOL)
             self._say(
                 f"MLflow: {left} records were not delivered and wait in {path}; to send them: "
@@ -188,9 +177,43 @@ class Tracker(Writer):
                 f" {os.path.join(self._logdir, LOG)} has the details"
             )
 
+    def _await_delivery(self, status: str) -> bool:
+        """Waits for the sender to end, or ends it; returns False where it is left to itself."""
+        wait = self._patience
+        if terminal_columns(sys.stdout) is not None:
+            wait = min(wait, _TERMINAL_PATIENCE)
+        elif status != FINISHED:
+            wait = min(wait, _STOPPED_PATIENCE)
+        if self._is_sent_within(min(_SILENT_SECS, wait)):
+            return True
+        if wait > _SILENT_SECS:
+            self._say(f"MLflow: the rest is being sent, {self._left() or 0} records")
+        if self._is_sent_within(max(wait - _SILENT_SECS, 0)):
+            return True
+        if wait < self._patience:
+            return False
+        if not self._is_sent_within(_EXIT_SECS):
+            self._sender.kill()
+            self._sender.wait()
+        return True
+
+    def _left(self) -> int | None:
+        """Returns how many records are not delivered, None if the log folder was removed."""
+        try:
+            return spool.pending(self._logdir)
+        except FileNotFoundError:
+            return None
+
+    def _leaving(self) -> str:
+        pid, secs, command = self._sender.pid, self._patience, _command(self._logdir)
+        return (
+            f"MLflow: process {pid} sends the rest by itself, for {secs:g} s at the most; to see "
+            f"its state: {command} --state; to send what is left then: {self._sending()}"
+        )
+
     def _sending(self) -> str:
         """Returns the command that sends the remaining records, without a secret in it."""
-        command = f"python -m {_SENDER} {shlex.quote(self._logdir)}"
+        command = _command(self._logdir)
         if redacted_text(self._uri) == self._uri:
             return f"{command} --tracking_uri={shlex.quote(self._uri)}"
         if os.environ.get(URI_VARIABLE) == self._uri:
@@ -246,3 +269,7 @@ class Tracker(Writer):
                     f"MLflow: no more is recorded in {self._logdir!r} ({reason_of(error)});"
                     " the run continues"
                 )
+
+
+def _command(logdir: str) -> str:
+    return f"python -m {_SENDER} {shlex.quote(logdir)}"

@@ -125,10 +125,12 @@ def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
         writer.close(status)
         assert 8 <= time.monotonic() - began < 60  # Not the 180 s of a run that is complete.
         connection.rollback()
-    (line,) = said
+    waiting, line = said
+    assert re.fullmatch(r"MLflow: the rest is being sent, \d+ records", waiting)
     assert re.fullmatch(
-        r"MLflow: process \d+ sends the rest and then exits, after 180 s at the latest; to send "
-        rf"what is left then: python -m {SENDER} {stored} --tracking_uri=sqlite:///{database}",
+        rf"MLflow: process \d+ sends the rest by itself, for 180 s at the most; to see its state: "
+        rf"python -m {SENDER} {stored} --state; to send what is left then: python -m {SENDER} "
+        rf"{stored} --tracking_uri=sqlite:///{database}",
         line,
     )
     wait_for(lambda: run(stored).info.status == status, "end of the run")
