@@ -68,7 +68,7 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
         r"MLflow: 'a\\b' is 'a_b_2' there, where 'a>b' has its name",
         "MLflow: 'a_b' is 'a_b_3' there, where 'a>b' has its name",
     ]
-    assert "part of the run was refused" in line and "tracking.log says" in line
+    assert "part of the run was refused" in line and "tracking.log has the details" in line
     assert f"artifact '{work}/gone' is given up" in pathlib.Path(logdir, "tracking.log").read_text()
     assert sorted(os.listdir(work)) == ["export", "model.ckpt-3.index"]
 
