@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import sys
-from typing import Any, Mapping, TextIO
+from typing import Any, Iterable, Mapping, TextIO
 
 from compat.errors import reason_of
 from compat.processes.output import discard, terminal_columns
@@ -36,28 +36,41 @@ def step_line(
 
 
 def closing_lines(
-    test: Mapping[str, float], seconds: float, loss: float | None, loss_name: str = "loss"
+    tests: Mapping[str, Mapping[str, float]],
+    seconds: float,
+    losses: Mapping[str, float],
+    loss_name: str = "loss",
 ) -> list[str]:
     """Returns the lines at the end of a run.
 
     Args:
-      test: the values of the test split by name; the loss is only shown if it is the only one.
+      tests: the values of the test split by name, by the weights that were tested, such as "last,
+        step 240", or "" where nothing else was tested; the loss is only shown if it is the only
+        value.
       seconds: the duration of the run.
-      loss: the loss of the last update, None if the run was complete before.
+      losses: the last loss by what it is of, such as "validation, step 240"; empty if the run was
+        complete before.
       loss_name: the name of the loss.
 
-    >>> closing_lines({"accuracy": 0.41}, 221.72, 2.5358, "cost")
-    ['Test-Accuracy: 0.41', 'Total Time: 221.72s', 'Final Cost: 2.5358', 'done']
+    >>> closing_lines({"": {"accuracy": 0.41}}, 221.72, {"one batch": 2.5358}, "cost")
+    ['Test-Accuracy: 0.41', 'Total Time: 221.72s', 'Final Cost: 2.5358 (one batch)', 'done']
     """
-    lines = [
-        f"Test-{name.title()}: {value:{'.2f' if abs(value) >= 0.01 else '.4g'}}"
-        for name, value in test.items()
-        if name != "loss" or len(test) == 1
-    ]
+    lines = []
+    for name in next(iter(tests.values()), {}):
+        found = {of: values[name] for of, values in tests.items()}
+        if name != "loss" or not any(len(values) > 1 for values in tests.values()):
+            texts = [f"{v:{'.2f' if abs(v) >= 0.01 else '.4g'}}" for v in found.values()]
+            lines.append(f"Test-{name.title()}: {_each(found, texts)}")
     lines.append(f"Total Time: {seconds:3.2f}s")
-    if loss is not None:
-        lines.append(f"Final {loss_name.title()}: {loss:.4f}")
+    if losses:
+        texts = [f"{loss:.4f}" for loss in losses.values()]
+        lines.append(f"Final {loss_name.title()}: {_each(losses, texts)}")
     return [*lines, "done"]
+
+
+def _each(names: Iterable[str], values: Iterable[str]) -> str:
+    """Returns values with what they are of behind them."""
+    return ", ".join(f"{v} ({name})" if name else v for name, v in zip(names, values))
 
 
 class Console:

@@ -22,6 +22,10 @@ from compat.errors import UserError, unless_usable
 _number = itertools.count()  # Numbers the files that this process begins.
 
 
+class BusyError(UserError):
+    """Another process holds a file."""
+
+
 def appending(path: str) -> BinaryIO:
     """Opens a file to append to, without a buffer; raises `OSError` if it is a link.
 
@@ -84,7 +88,7 @@ def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
 
     The kernel's lock (flock) vanishes with the process that holds it, so a killed process leaves
     nothing to clean up. A forked child shares it, one that runs another program does not. If
-    another process holds it for `patience` seconds, `busy` is the message of a `UserError`.
+    another process holds it for `patience` seconds, `busy` is the message of a `BusyError`.
     """
     file = appending(path)
     deadline = time.monotonic() + patience
@@ -95,7 +99,7 @@ def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 file.close()
-                raise UserError(busy) from None
+                raise BusyError(busy) from None
             time.sleep(0.05)
 
 

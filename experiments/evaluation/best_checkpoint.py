@@ -39,7 +39,7 @@ def find(logdir: str, which: str | None = None, given: str = "LOGDIR") -> tuple[
             return name, found[-1]
     if which == "best":
         raise UserError(
-            f"{logdir} has no best checkpoint, which --evaluator or --eval_in_chief keep; "
+            f"{logdir} has no best checkpoint, which is kept where checkpoints are evaluated; "
             "give --checkpoint=last"
         )
     raise UserError(f"{logdir} has no checkpoint; name the log folder of a run that has saved one")

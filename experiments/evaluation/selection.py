@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from compat.errors import UserError, reason_of
-from compat.tracking.files import lock, writing_to
+from compat.tracking.files import BusyError, lock, writing_to
 from experiments.evaluation import best_checkpoint, early_stopping
 
 FILE = "evaluations.jsonl"
@@ -101,8 +101,11 @@ class Selection:
         """The step of the last evaluation, over all restarts; -1 if there is none."""
         return self.evaluations[-1].step if self.evaluations else -1
 
-    def take(self, prefix: str, evaluation: Evaluation) -> None:
-        """Takes the evaluation of a checkpoint, of a later step than the last."""
+    def take(self, prefix: str, evaluation: Evaluation, line: str = "") -> None:
+        """Takes the evaluation of a checkpoint, of a later step than the last.
+
+        A line shows its values, behind `line` or the step.
+        """
         if self.monitor not in evaluation.values:
             raise UserError(
                 f"monitor {self.monitor!r} is not a value of an evaluation; set monitor to one of "
@@ -110,8 +113,8 @@ class Selection:
             )
         evaluations = [*self.evaluations, evaluation]
         is_best = best(evaluations, self.monitor, self.mode) is evaluation
-        values = "".join(f",  {_title(k)}: {_number(v)}" for k, v in evaluation.values.items())
-        self.say(f"Step: {evaluation.step}{values}{',  best' if is_best else ''}")
+        line = line or f"Step: {evaluation.step}"
+        self.say(f"{line}{shown(evaluation.values)}{',  best' if is_best else ''}")
         try:
             if is_best:
                 best_checkpoint.keep(prefix, os.path.join(self.logdir, best_checkpoint.FOLDER))
@@ -149,6 +152,9 @@ class Selection:
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
         """Frees the log folder for another process that evaluates."""
         self._file.close()
 
@@ -170,6 +176,57 @@ def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
                 return
             end, last = end + len(line), step
             yield Evaluation(step, values), end
+
+
+def shown(values: Mapping[str, float]) -> str:
+    """Returns the values of an evaluation as the rest of a line.
+
+    >>> shown({"validation/loss": 0.25})
+    ',  Validation-Loss: 0.2500'
+    """
+    return "".join(f",  {_title(name)}: {_number(value)}" for name, value in values.items())
+
+
+@dataclass
+class ChiefSelection:
+    """Compares the evaluations of a chief as long as no other process evaluates the run.
+
+    An evaluator may be started by hand at any time. So the log folder is held only while an
+    evaluation is taken, and left to another process that holds it.
+
+    Attributes:
+      open: returns the selection of the run, given the step after which evaluations are removed.
+      resume_step: where the run resumes; -1 for a new one.
+      say: receives lines for the user.
+    """
+
+    open: Callable[[int], Selection]
+    resume_step: int
+    say: Callable[[str], object] = print
+
+    def __post_init__(self) -> None:
+        self._is_left = False
+        selection = self._opened()  # What is wrong is found before the training.
+        if selection is not None:
+            selection.close()
+
+    def take(self, prefix: str, evaluation: Evaluation, line: str = "") -> None:
+        """See `Selection.take`."""
+        selection = None if self._is_left else self._opened()
+        if selection is None:
+            self.say(f"{line or f'Step: {evaluation.step}'}{shown(evaluation.values)}")
+            return
+        self.resume_step = evaluation.step
+        with selection:
+            selection.take(prefix, evaluation, line)
+
+    def _opened(self) -> Selection | None:
+        try:
+            return self.open(self.resume_step)
+        except BusyError:
+            self._is_left = True
+            self.say("another process evaluates this run's checkpoints, and keeps the best")
+            return None
 
 
 def _title(name: str) -> str:

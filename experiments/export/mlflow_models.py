@@ -58,8 +58,8 @@ def monitored(model: Model) -> float:
         if evaluation.step == model.step and monitor in evaluation.values:
             return evaluation.values[monitor]
     raise UserError(
-        f"step {model.step} of {logdir} has no {monitor} by which --register compares; train with "
-        "--evaluator or --eval_in_chief, and export the best checkpoint"
+        f"step {model.step} of {logdir} has no {monitor} by which --register compares; "
+        "export the best checkpoint"
     )
 
 

@@ -170,8 +170,10 @@ class Settings:
         recorded=False,
     )
     eval_every: int = _evaluation(0, "Updates between two evaluations; 0: an epoch.", at_least=0)
-    eval_in_chief: bool = _evaluation(
-        False, "Let the chief evaluate its checkpoints, and keep the best."
+    eval_in_chief: bool | None = _evaluation(
+        None,
+        "Let the chief evaluate each checkpoint, and keep the best; by default it keeps the best "
+        "of those that it evaluates, where they are small and no other process does.",
     )
     early_stopping_patience: int | None = _evaluation(
         None,

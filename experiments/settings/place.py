@@ -153,8 +153,8 @@ def check_evaluation(values: flags.FlagValues, task: Task | None) -> None:
             "--logdir is missing; an evaluator needs that of the chief, whose checkpoints it reads"
         )
     patience = values.early_stopping_patience
-    if patience and not (task or values.evaluator or values.eval_in_chief):
+    if patience and not (task or values.evaluator) and values.eval_in_chief is False:
         raise UserError(
-            f"--early_stopping_patience={patience} counts evaluations, and nobody is said to make "
-            "any; add --eval_in_chief, or --evaluator for a process of its own"
+            f"--early_stopping_patience={patience} counts evaluations, of which "
+            "--noeval_in_chief leaves none; leave that out, or add --evaluator"
         )

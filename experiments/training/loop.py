@@ -16,10 +16,11 @@ from compat.runtime.session import Interrupted
 from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping
 from experiments.evaluation.evaluate import Values, evaluate_best, write_at_end, write_pictures
-from experiments.evaluation.selection import Selection
+from experiments.evaluation.selection import ChiefSelection, Selection
 from experiments.launching import devices
 from experiments.launching.signals import Stop
 from experiments.training import agreement, inputs
+from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data
 from experiments.training.program import Program, build, first_values, schedule_of
 from experiments.training.recording import completion, seen
@@ -104,6 +105,10 @@ def train(
         return training.run_as_chief(outer, mine)
 
 
+# A checkpoint of more is not written for each evaluation, unless that is asked for.
+_SMALL_BYTES = 100_000_000
+
+
 @dataclass(frozen=True)
 class _Training:
     """What a task trains with."""
@@ -145,9 +150,8 @@ class _Training:
         outer.enter_context(recording)
         outer.enter_context(system_metrics(settings, self.server.task if self.server else None))
         run = Run(first, settings, session, recording.writer, settings.logdir)
-        select, patience = None, settings.early_stopping_patience
+        patience = settings.early_stopping_patience
         if settings.eval_in_chief:
-            select = outer.enter_context(selection(experiment, first or -1, console.say)).take
             patience = patience or 0  # No other process evaluates, so none has the patience.
         measure = None
         if "validation" in program.evaluations:
@@ -164,7 +168,7 @@ class _Training:
             metrics=program.metrics,
             write_checkpoint=self._save,
             read_weights=functools.partial(session.read, weights),
-            select=select,
+            select=self._select(outer, first or -1, console.say),
         )
         session.on_build = functools.partial(_announce_call, session, console.say)
         reporter.request = early_stopping.standing(settings.logdir, first, patience)
@@ -194,6 +198,33 @@ class _Training:
         recording.stopped()
         return None
 
+    def _select(
+        self, outer: contextlib.ExitStack, first: int, say: Callable[[str], object]
+    ) -> Callable[..., None] | None:
+        """Returns what takes the chief's evaluations, and keeps the best; None where none does.
+
+        If nobody has chosen who does, it is the chief, unless its checkpoints are large.
+        """
+        program, settings = self.program, self.program.experiment.settings
+        chosen = settings.eval_in_chief
+        if "validation" not in program.evaluations or chosen is False or settings.evaluator:
+            return None
+        if chosen:
+            return outer.enter_context(selection(program.experiment, first, say)).take
+        size = sum(
+            v.dtype.size * (v.shape.num_elements() or 0)
+            for v in program.runtime.variables().values()
+        )
+        if size > _SMALL_BYTES and not settings.early_stopping_patience:
+            say(
+                f"the best checkpoint is not kept, since each takes {size / 1e6:,.0f} MB; "
+                "--eval_in_chief keeps it, or --evaluator in a process beside a cluster"
+            )
+            return None
+        return ChiefSelection(
+            functools.partial(selection, program.experiment, say=say), first, say
+        ).take
+
     def _end(  # noqa: C901
         self, reporter: Reporter, recording: Recording, request: Any, started: float
     ) -> Result | None:
@@ -218,12 +249,13 @@ class _Training:
             prefix = self._save()
             session.is_overdue = asked
             recording.artifact(prefix)
-            if reporter.select is not None:
+            if reporter.select is not None and reporter.evaluated_step < reached:
                 reporter.evaluate(prefix)
         if self.stop.requested:
             raise Interrupted
         loss_name = experiment.loss_name
         test: Values = {}
+        best: Values = {}
         metrics: Values = {}
         if "test" in program.evaluations:
             evaluate = functools.partial(program.evaluate, session, "test")
@@ -236,12 +268,12 @@ class _Training:
                 session, program.runtime, settings.logdir, evaluate, reporter.console.say
             )
             metrics = {**named("test", test, loss_name), **named("best_test", best, loss_name)}
-        test.pop("global_step", None)
         used = self.tally.examples()
         result = recording.finish(reached, reporter.evaluated, metrics, used)
         program.callbacks.on_end(replace(run, step=result.step), result)
         seconds = time.monotonic() - started
-        for line in closing_lines(test, seconds, reporter.loss, loss_name):
+        tests = _by_weights(test, best, reached)
+        for line in closing_lines(tests, seconds, reporter.losses(), loss_name):
             reporter.console.say(line)
         return result
 
@@ -319,9 +351,27 @@ def _announce_call(
     )
 
 
+def _by_weights(last: Values, best: Values, step: int) -> dict[str, Values]:
+    """Returns the values of the test split by the weights that were tested, the best first."""
+    chosen = int(best.get("global_step", -1))
+    if not best:
+        found = {"": last}
+    elif chosen < step:
+        found = {f"best, step {chosen}": best, f"last, step {step}": last}
+    else:
+        found = {f"best and last, step {chosen}": best}
+    return {
+        name: {measure: v for measure, v in values.items() if measure != "global_step"}
+        for name, values in found.items()
+        if values
+    }
+
+
 def selection(experiment: Any, resume_step: int, say: Callable[[str], object]) -> Selection:
     """Returns what chooses the best checkpoint of a run, and ends it where none gets better."""
     settings = experiment.settings
     patience = settings.early_stopping_patience or 0
     monitor, mode = experiment.monitor, experiment.mode
+    if monitor == Experiment.monitor:  # The loss, whatever it is called.
+        monitor = f"validation/{experiment.loss_name}"
     return Selection(settings.logdir, monitor, mode, patience, resume_step, say)

@@ -218,6 +218,13 @@ def build(
 def _check_monitor(program: Program) -> None:
     """Refuses a monitor that no evaluation gives, before a run and not at its first evaluation."""
     experiment, evaluation = program.experiment, program.evaluations.get("validation")
+    patience = experiment.settings.early_stopping_patience
+    if evaluation is None and patience:
+        raise UserError(
+            f"--early_stopping_patience={patience} counts evaluations, and "
+            f"{type(experiment).__name__}.data() has no 'validation' split; return one, or leave "
+            "the patience out"
+        )
     if evaluation is None or experiment.monitor == Experiment.monitor:
         return  # A run without a monitor of its own may call its loss something else.
     scalars = set(evaluation.names) - {"examples", "global_step"}

@@ -291,8 +291,9 @@ PATIENCE = "--early_stopping_patience=2"
     [
         (["--job_name=evaluator"], "--logdir is missing; an evaluator needs that of the chief"),
         (["--job_name=evaluator", PATIENCE], "--logdir is missing; an evaluator needs that of the"),
-        ([PATIENCE], "--early_stopping_patience=2 counts evaluations, and nobody is said to make"),
-        (["--strategy=ps", PATIENCE], "--early_stopping_patience=2 counts evaluations, and nobody"),
+        ([PATIENCE, "--noeval_in_chief"], "--early_stopping_patience=2 counts evaluations, of whi"),
+        ([PATIENCE], ""),
+        (["--strategy=ps", PATIENCE], ""),
         ([PATIENCE, "--eval_in_chief"], ""),
         (["--strategy=ps", PATIENCE, "--evaluator"], ""),
         (["--job_name=evaluator", "--logdir=/logs", PATIENCE], ""),

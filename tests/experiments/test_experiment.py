@@ -279,7 +279,9 @@ def test_use_from_python(runtime: str, tmp_path: Path, start_program: Any) -> No
     assert [result["step"] for result in report["results"]] == [80, 40]  # Each from the beginning.
     for result in report["results"]:
         assert set(result["metrics"]) == {
-            f"{split}/{name}" for split in ("validation", "test") for name in ("loss", "recall")
+            f"{split}/{name}"
+            for split in ("validation", "test", "best_test")
+            for name in ("loss", "recall")
         }
         assert Path(result["checkpoint"] + ".index").exists()
         assert result["run_id"] == Path(result["logdir"], "mlflow_run_id").read_text().split()[0]

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.once
 LINE = re.compile(
     r"Step: (\d+),  Epoch: ([ \d]\d),  Batch: ([ \d][ \d]\d) of ([ \d][ \d]\d),"
     r"  Cost: (\d+\.\d{4}),  AvgTime: (\d+\.\d{2})ms"
+    r"(?:,  Validation-Cost: (\d+\.\d{4}),  Validation-Accuracy: (\d\.\d{4})(,  best)?)?"
 )
 # As a repository's neighbour it is found by developers; others have the same tests on digits.
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -41,10 +42,17 @@ def test_lines_are_those_of_2016(local: Any) -> None:
         for epoch in (1, 2, 3, 4)
         for batch in (5, 10, 12)
     ]
-    cost = found[-1].group(5) if found[-1] else ""
-    assert re.fullmatch(r"Test-Accuracy: [01]\.\d\d", lines[12])
+    # Validation is beside the loss, at each end of an epoch, and its last cost is the final one.
+    evaluated = [match.group(2) for match in found if match and match.group(7)]
+    assert evaluated == [" 1", " 2", " 3", " 4"]
+    cost = found[-1].group(7) if found[-1] else ""
+    steps = [int(match.group(1)) for match in found if match and match.group(9)]
+    tested = rf"[01]\.\d\d \(best, step {steps[-1]}\), [01]\.\d\d \(last, step 48\)"
+    if steps[-1] == 48:
+        tested = r"[01]\.\d\d \(best and last, step 48\)"
+    assert re.fullmatch(f"Test-Accuracy: {tested}", lines[12])
     assert re.fullmatch(r"Total Time: \d+\.\d\ds", lines[13])
-    assert lines[14:16] == [f"Final Cost: {cost}", "done"]
+    assert lines[14:16] == [f"Final Cost: {cost} (validation, step 48)", "done"]
 
 
 def test_last_lines_are_commands_that_show_the_training(local: Any) -> None:
@@ -70,7 +78,7 @@ def test_lines_are_kept(local: Any) -> None:
 def test_it_learns(local: Any) -> None:
     costs = [float(match.group(5)) for match in LINE.finditer(local.out)]
     assert costs[-1] < costs[0] / 2
-    (accuracy,) = re.findall(r"Test-Accuracy: (.*)", local.out)
+    (accuracy,) = re.findall(r"Test-Accuracy: ([\d.]+)", local.out)
     assert float(accuracy) > 0.5
 
 
@@ -86,12 +94,8 @@ def test_runtimes_agree(locals_by_runtime: dict[str, Any]) -> None:
 
 
 def test_checkpoints(local: Any, record: Any) -> None:
-    checkpoints = record(local.logdir).checkpoints
-    # Every 20 updates, as soon as the chief looks, and at the end.
-    assert len(checkpoints) == 3
-    assert 20 <= checkpoints[0] <= 22
-    assert 40 <= checkpoints[1] <= 46
-    assert checkpoints[2] == 48
+    # Every 20 updates, and for each evaluation, which is at the end of an epoch; the last five.
+    assert record(local.logdir).checkpoints == [20, 24, 36, 40, 48]
     state = (local.logdir / "checkpoint").read_text()
     assert re.search('^model_checkpoint_path: ".*model.ckpt-48"', state, re.MULTILINE)
 
@@ -167,7 +171,7 @@ def test_data_set_trains(train: Any, record: Any, runtime: str, source: str) -> 
     training = train(*flags).wait()
     assert training.code == 0, training.err
     assert LAST_EPOCH[source] in training.out
-    (accuracy,) = re.findall(r"Test-Accuracy: (.*)", training.out)
+    (accuracy,) = re.findall(r"Test-Accuracy: ([\d.]+)", training.out)
     assert float(accuracy) > 0.85
     tags = dict(record(training.logdir).select("select key, value from tags"))
     assert tags["dataset"] == source

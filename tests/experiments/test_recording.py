@@ -24,7 +24,7 @@ pytestmark = pytest.mark.once
 WEIGHTS = {"hidden/kernel": 78400, "hidden/bias": 100, "output/kernel": 1000, "output/bias": 10}
 TRAINING = ["train/cost", "train/accuracy", "learning_rate", "steps_per_sec"]
 VALIDATION = ["validation/cost", "validation/accuracy"]
-TEST = ["test/cost", "test/accuracy"]
+TEST = ["test/cost", "test/accuracy", "best_test/cost", "best_test/accuracy"]
 IMAGES = ["train/input", "weights/first_layer"]
 CURVES = [f"pr_curve/{label}" for label in range(10)]
 PICTURES = [
@@ -96,8 +96,10 @@ def test_values(recorded: Any, local: Any) -> None:
             assert value >= 0
             assert value <= 1 or not tag.endswith("accuracy")
     assert {value for _, value in found["learning_rate"]} == {0.5}
-    assert f"Final Cost: {found['train/cost'][-1][1]:.4f}" in local.out
-    assert f"Test-Accuracy: {found['test/accuracy'][-1][1]:.2f}" in local.out
+    assert f"Final Cost: {found['validation/cost'][-1][1]:.4f} (validation, step 48)" in local.out
+    best, last = (found[name][-1][1] for name in ("best_test/accuracy", "test/accuracy"))
+    assert re.search(rf"Test-Accuracy: {best:.2f} \(best", local.out)
+    assert re.search(rf"{last:.2f} \((?:best and )?last, step 48\)\n", local.out)
     assert found["validation/cost"][-1][1] < found["validation/cost"][0][1]
 
 

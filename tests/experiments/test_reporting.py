@@ -42,6 +42,7 @@ class Chief:
       time: what its clock shows, in seconds.
       saved: the steps at which it wrote a checkpoint.
       disk_full: whether it cannot write one.
+      later: how many updates others make while it evaluates, which takes `evaluation_secs`.
       lines: what it said.
     """
 
@@ -55,6 +56,7 @@ class Chief:
         self.time = 0.0
         self.saved: list[int] = []
         self.disk_full = False
+        self.later, self.evaluation_secs = 3, 0.0
         self._logdir, self._record = logdir, record
         self._said = io.StringIO()
         self._board = TensorBoard(str(logdir))
@@ -67,11 +69,15 @@ class Chief:
             Console(stream=self._said),
             self.experiment,
             # Others go on meanwhile: the measurement is of a later step.
-            measure=lambda: {"loss": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
+            measure=self._measure,
             write_checkpoint=self._save,
             read_weights=lambda: {"kernel": kernel},
             clock=lambda: self.time,
         )
+
+    def _measure(self) -> dict[str, float]:
+        self.time += self.evaluation_secs
+        return {"loss": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + self.later}
 
     def _save(self) -> str:
         if self.disk_full:
@@ -107,6 +113,31 @@ def test_lines(chief: Any) -> None:
     assert chief.lines == [
         "Step: 10,  Epoch:  1,  Batch:   5 of  10,  Cost: 1.5000,  AvgTime: 1000.00ms",
         "Step: 20,  Epoch:  1,  Batch:  10 of  10,  Cost: 1.5000,  AvgTime: 1000.00ms",
+        "Step: 23,  Validation-Cost: 2.0000,  Validation-Accuracy: 0.5000",
+    ]
+    assert chief.reporter.losses() == {"validation, step 23": 2.0}
+
+
+def test_validation_is_beside_the_loss_of_the_same_step(chief: Any) -> None:
+    chief = chief()
+    assert chief.reporter.losses() == {}
+    chief.see(*range(1, 11))
+    assert chief.reporter.losses() == {"one batch, step 10": 1.5}
+    chief.later = 0
+    chief.see(*range(11, 21))
+    assert chief.lines[1:] == [
+        "Step: 20,  Epoch:  1,  Batch:  10 of  10,  Cost: 1.5000,  AvgTime: 1000.00ms,"
+        "  Validation-Cost: 2.0000,  Validation-Accuracy: 0.5000"
+    ]
+
+
+def test_evaluations_that_take_most_of_the_time_are_said_once(chief: Any) -> None:
+    chief = chief(log_every=1000, eval_every=5)
+    chief.evaluation_secs = 30.0
+    chief.see(*range(1, 31))
+    assert [line for line in chief.lines if not line.startswith("Step: ")] == [
+        "an evaluation took 30 s, the updates before it 2 s; --eval_every makes fewer, --evaluator "
+        "makes them in a process beside a cluster"
     ]
 
 

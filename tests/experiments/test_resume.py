@@ -137,7 +137,7 @@ def kill(training: Any) -> None:
 
 
 def test_killed_training_goes_on_from_its_last_checkpoint(train: Any, record: Any) -> None:
-    flags = [*SETTINGS, "--checkpoint_every=10", "--steps_per_loop=1"]
+    flags = [*SETTINGS, "--checkpoint_every=10", "--noeval_in_chief", "--steps_per_loop=1"]
     training = train(*flags, ENDLESS)
     kill(training)
     before = record(training.logdir)
@@ -158,7 +158,7 @@ def test_killed_training_goes_on_from_its_last_checkpoint(train: Any, record: An
 
 @pytest.mark.slow
 def test_training_killed_before_its_first_checkpoint_begins_anew(train: Any, record: Any) -> None:
-    training = train(*SETTINGS, ENDLESS, "--checkpoint_every=1000000")
+    training = train(*SETTINGS, ENDLESS, "--checkpoint_every=1000000", "--noeval_in_chief")
     kill(training)
     before = record(training.logdir)
     assert before.checkpoints == []

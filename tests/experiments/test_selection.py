@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -14,9 +15,11 @@ from experiments.evaluation import best_checkpoint, early_stopping
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.evaluation.selection import (
     FILE,
+    ChiefSelection,
     Evaluation,
     Selection,
     best,
+    read,
     without_improvement,
 )
 
@@ -216,6 +219,29 @@ def test_a_run_that_is_never_finite_stops(tmp_path: Path) -> None:
     assert request is not None
     assert request.reason == "validation/accuracy was not finite in 2 evaluations"
     assert not (tmp_path / "best").exists()
+
+
+def test_a_chief_leaves_the_run_to_an_evaluator(tmp_path: Path) -> None:
+    said: list[str] = []
+    select = functools.partial(Selection, str(tmp_path), *MONITOR, 0, say=said.append)
+    first, second, third, fourth = evaluated(0.5, 0.4, 0.6, 0.7)
+    chief = ChiefSelection(select, -1, said.append)
+    chief.take(checkpoint(tmp_path, first.step), first)
+    chief.take(checkpoint(tmp_path, second.step), second, "Step: 20,  Loss: 0.1")
+    with select(second.step) as evaluator:  # It finds the log folder free, and holds it.
+        assert [evaluation.step for evaluation in evaluator.evaluations] == [10, 20]
+        chief.take(checkpoint(tmp_path, third.step), third)
+    chief.take(checkpoint(tmp_path, fourth.step), fourth)
+    values = "Validation-Loss: 1.0000,  Validation-Accuracy: 0."
+    assert said == [
+        f"Step: 10,  {values}5000,  best",
+        f"Step: 20,  Loss: 0.1,  {values}4000",
+        "another process evaluates this run's checkpoints, and keeps the best",
+        f"Step: 30,  {values}6000",
+        f"Step: 40,  {values}7000",
+    ]
+    assert (tmp_path / "best" / "model.ckpt-10.index").exists()
+    assert [evaluation.step for evaluation in read(str(tmp_path))] == [10, 20]
 
 
 def test_an_unknown_monitor_or_mode_is_refused(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_training_is_gone_on_with(resumed: Any, record: Any) -> None:
     assert (resumed.code, resumed.err) == (0, "")
     assert resumed.left_running() == []
     recorded = record(resumed.logdir)
-    assert recorded.checkpoints == [24, 60]
+    assert recorded.checkpoints == [12, 24, 36, 48, 60]  # For evaluations, each at an epoch's end.
     assert [step for step, _ in recorded.points["test/accuracy"]] == [24, 60]
     assert recorded.run[1] == "FINISHED"
     tags = dict(recorded.select("select key, value from tags"))
@@ -58,7 +58,7 @@ def test_a_stop_of_one_is_one_of_all(train: Any, record: Any) -> None:
     assert training.left_running() == []
     recorded = record(training.logdir)
     assert recorded.run[1] == "KILLED"
-    assert len(recorded.checkpoints) == 1
+    assert recorded.checkpoints
 
 
 def test_a_lost_worker_is_named(tasks: Any) -> None:

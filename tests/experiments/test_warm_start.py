@@ -47,12 +47,13 @@ def test_values_are_those_of_the_other_run(
     runtimes: list[str],
     read_weights: Callable[..., Any],
 ) -> None:
-    local = locals_by_runtime[runtimes[0]]
+    best = locals_by_runtime[runtimes[0]].logdir / "best"
+    (step,) = (int(path.stem.split("-")[1]) for path in best.glob("*.index"))
     for name in runtimes:
         assert warm[name].code == 0, warm[name].err
-        line = f"warm start: 4 variables begin with the values of {local.logdir}/model.ckpt-48"
+        line = f"warm start: 4 variables begin with the values of {best}/model.ckpt-{step}"
         assert line in warm[name].out.splitlines()
-    old, *new = read_weights((local.logdir, 48), *((warm[name].logdir, 1) for name in runtimes))
+    old, *new = read_weights((best, step), *((warm[name].logdir, 1) for name in runtimes))
     for values in new:
         assert values.pop("global_step") == 1
         for name, value in values.items():

@@ -15,7 +15,7 @@ from experiments.evaluation import early_stopping
 from experiments.evaluation.best_checkpoint import step_of
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.evaluation.evaluate import write_pictures
-from experiments.evaluation.selection import Evaluation
+from experiments.evaluation.selection import Evaluation, shown
 from experiments.training.recording.callback import Callback
 from experiments.training.recording.run import Run
 from experiments.training.recording.schedule import Schedule, due
@@ -24,6 +24,7 @@ Values = Mapping[str, float]
 _MOST_WEIGHTS = 1_000_000  # A larger variable, such as a table, is not read.
 # The modern runtime delivers the updates that were made during an evaluation all at once, after it.
 _RATE_SECS = 0.1
+_SLOW_SECS = 2.0  # A shorter evaluation is not worth a line.
 
 
 class DivergedError(UserError):
@@ -70,8 +71,8 @@ class Reporter:
     write_checkpoint: Callable[[], str]  # Returns its prefix.
     read_weights: Callable[[], Mapping[str, np.ndarray]]
     metrics: Mapping[str, Any] = field(default_factory=dict)  # Those that `measure` evaluates.
-    # Given the checkpoint and the values of each evaluation, if the chief evaluates.
-    select: Callable[[str, Evaluation], None] | None = None
+    # Given the checkpoint, the values and the line of each evaluation, if the chief keeps the best.
+    select: Callable[[str, Evaluation, str], None] | None = None
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
@@ -80,8 +81,9 @@ class Reporter:
         self.evaluated: dict[str, float] = {}  # By the last evaluation.
         self._values: Values = {}  # Of the last update.
         self.request: StopRequest | None = None  # To end the run early.
-        self._evaluated_step = self._line_step = self.step
-        self._line_time = self.clock()
+        self.evaluated_step = self._line_step = self.step
+        self._line_time = self._evaluated_time = self.clock()
+        self._is_slow: bool | None = None  # Of evaluations; not known before the second.
         self._rated = [(self._line_time, self.step)]  # Points from which speed is measured.
 
     @property
@@ -117,28 +119,30 @@ class Reporter:
         saving = due(settings.checkpoint_every, before, after)
         writing = due(settings.summary_every or schedule.steps_per_point, before, after)
         position = schedule.line(before, after)
-        selecting = self.select is not None and (saving or evaluating)
+        every = saving and bool(settings.eval_in_chief)
+        selecting = self.select is not None and (every or evaluating)
         # First: a process that is killed in between has reported nothing that is lost. While the
         # chief makes one update the others may make hundreds, so `before` may be long ago.
         prefix = self.write_checkpoint() if saving or selecting else None
-        if position is not None:
-            self._say_line(*position, values["loss"])
+        line = "" if position is None else self._line(*position, values["loss"])
+        if line and not (evaluating or selecting):
+            self.console.say(line)
         if writing:
             self._write_summary(values)
         self.callbacks.on_step(replace(self.run, step=after), values)
         if evaluating or selecting:
-            self.evaluate(prefix)
+            self.evaluate(prefix, line)
         if saving or evaluating or writing or position is not None:
             # A file of the log folder, which may be another machine's: not at each update.
             self.request = early_stopping.read(settings.logdir)
 
-    def _say_line(self, epoch: int, batch: int, loss: float) -> None:
+    def _line(self, epoch: int, batch: int, loss: float) -> str:
         now = self.clock()
         batches = (self.step - self._line_step) / self.schedule.num_workers
         average = 1000 * (now - self._line_time) / max(batches, 1)
         name, total = self.experiment.loss_name, self.schedule.batches_per_epoch
-        self.console.say(step_line(self.step, epoch, batch, total, loss, average, name))
         self._line_step, self._line_time = self.step, now
+        return step_line(self.step, epoch, batch, total, loss, average, name)
 
     def _write_summary(self, values: Values) -> None:
         now = self.clock()
@@ -154,16 +158,22 @@ class Reporter:
         self._rated.append((now, self.step))
         self.run.writer.scalars(self.step, scalars)
 
-    def evaluate(self, prefix: str | None = None) -> None:
-        """Evaluates the weights as they are now, which a checkpoint just written may have."""
-        if self.measure is None:
-            return
-        values = self.measure()
+    def evaluate(self, prefix: str | None = None, line: str = "") -> None:
+        """Evaluates the weights as they are now, which a checkpoint just written may have.
+
+        The values are shown behind `line`, that of the last update, if they are of the same step.
+        """
+        begun = self.clock()
+        values = {} if self.measure is None else self.measure()
         # Other workers may have made updates since; the checkpoint has the step of its name.
-        step = int(values.pop("global_step"))
-        if step <= self._evaluated_step:
+        step = int(values.pop("global_step", -1))
+        found = step if prefix is None else step_of(prefix)
+        if line and (step <= self.evaluated_step or found != self.step):
+            self.console.say(line)
+            line = ""
+        if step <= self.evaluated_step:
             return
-        self._evaluated_step = step
+        self.evaluated_step = step
         self.evaluated = named("validation", values, self.experiment.loss_name)
         self.run.writer.scalars(step, self.evaluated)
         self.run.writer.charts(self._charts())
@@ -172,7 +182,29 @@ class Reporter:
         self.run.writer.histograms(step, {f"weights/{name}": v for name, v in weights})
         self.callbacks.on_evaluation(replace(self.run, step=step), self.evaluated)
         if self.select is not None and prefix is not None:
-            self.select(prefix, Evaluation(step_of(prefix), self.evaluated))
+            self.select(prefix, Evaluation(found, self.evaluated), line)
+        else:
+            self.console.say(f"{line or f'Step: {found}'}{shown(self.evaluated)}")
+        self._say_if_slow(begun)
+
+    def _say_if_slow(self, begun: float) -> None:
+        """Logs once that evaluations take longer than the updates between them."""
+        between, now = begun - self._evaluated_time, self.clock()
+        self._evaluated_time = now
+        if self._is_slow is False and now - begun > max(between, _SLOW_SECS):
+            self.console.say(
+                f"an evaluation took {now - begun:.0f} s, the updates before it {between:.0f} s; "
+                "--eval_every makes fewer, --evaluator makes them in a process beside a cluster"
+            )
+            self._is_slow = True
+        self._is_slow = bool(self._is_slow)  # The first has to be built.
+
+    def losses(self) -> dict[str, float]:
+        """Returns the last loss by what it is of: of validation, or else of one batch."""
+        evaluated = self.evaluated.get(f"validation/{self.experiment.loss_name}")
+        if evaluated is not None:
+            return {f"validation, step {self.evaluated_step}": evaluated}
+        return {} if self.loss is None else {f"one batch, step {self.step}": self.loss}
 
     def _charts(self) -> dict[str, list[str]]:
         """Returns the names of the curves that share a chart: of training and of validation."""

@@ -36,7 +36,8 @@ class Result:
 
     Attributes:
       step: the global step.
-      metrics: of the last evaluation of each split, as "validation/loss" and "test/accuracy".
+      metrics: of the last evaluation of each split, as "validation/loss" and "test/accuracy", and
+        of the test split by the best checkpoint, as "best_test/accuracy".
       checkpoint: prefix of the last checkpoint, None if there is none.
       best_checkpoint: prefix of the best checkpoint by the monitor, None where none was chosen.
       run_id: of MLflow, None as long as its store has not taken the run.

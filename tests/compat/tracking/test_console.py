@@ -26,10 +26,19 @@ def test_the_lines_are_those_of_the_example():
         "Step: 100,  Epoch:  1,  Batch:  99 of 550,  Loss: 12.5000,  AvgTime: 10.12ms"
     )
     assert step_line(7, 1, 7, None, 12.5, 1.0) == "Step: 7,  Loss: 12.5000,  AvgTime: 1.00ms"
-    assert closing_lines({"accuracy": 0.41, "loss": 2.5}, 221.72, 2.53581, "cost") == [
-        "Test-Accuracy: 0.41", "Total Time: 221.72s", "Final Cost: 2.5358", "done"]  # fmt: skip
-    assert closing_lines({"loss": 0.001234}, 1.0, None) == [
+    tests, losses = {"": {"accuracy": 0.41, "loss": 2.5}}, {"validation, step 9": 2.53581}
+    assert closing_lines(tests, 221.72, losses, "cost") == [
+        "Test-Accuracy: 0.41",
+        "Total Time: 221.72s",
+        "Final Cost: 2.5358 (validation, step 9)",
+        "done",
+    ]
+    assert closing_lines({"": {"loss": 0.001234}}, 1.0, {}) == [
         "Test-Loss: 0.001234", "Total Time: 1.00s", "done"]  # fmt: skip
+    tests = {"best, step 6": {"accuracy": 0.5}, "last, step 9": {"accuracy": 0.25}}
+    assert closing_lines(tests, 1.0, {})[0] == (
+        "Test-Accuracy: 0.50 (best, step 6), 0.25 (last, step 9)"
+    )
 
 
 def test_lines_are_printed_and_kept(logdir):
