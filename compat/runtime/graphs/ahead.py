@@ -21,7 +21,7 @@ from typing import Any, Callable, Iterator, Sequence
 import lazy_object_proxy
 import numpy as np
 
-from compat._tensorflow import private, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.runtime.graphs.chain import CALLS_BEFORE, SIZES, Chain, failed_copy
 from compat.runtime.graphs.dependence import VARIABLES, is_handle
@@ -117,7 +117,9 @@ def _runs_alone(op: Any) -> bool:
 
 def _is_of_machine(op: Any) -> bool:
     """Whether an operation reads or writes state outside of variables, such as a file."""
-    is_state = any(map(is_handle, [*op.inputs, *op.outputs]))
+    arguments = [*op.op_def.input_arg, *op.op_def.output_arg]  # A saver's are no references.
+    is_state = any(tensor.dtype == tf.resource for tensor in [*op.inputs, *op.outputs])
+    is_state |= any(argument.is_ref for argument in arguments)
     is_known = draws(op) or op.type.startswith(("Print", "Assert", *_PYTHON))
     return bool(op.op_def.is_stateful and not is_state and not is_known)
 
@@ -161,7 +163,7 @@ class _Group:
         if not self.size:
             self._rows = [_rows(self._ahead.most, array) for array in arrays]
         for row, array in zip(self._rows, arrays):
-            row[self.size] = array  # Copied, since the program may change the array it has fed.
+            row[self.size, ...] = array  # Copied, since the program may change the array it has fed.
         self.size += 1
         places = range(len(self.kind.fetches))
         return [Value(functools.partial(self._value, self.size - 1, i)) for i in places]
