@@ -51,11 +51,13 @@ def install() -> None:
 
 def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]) -> None:
     """Makes a method call `wrapper` with its owner and with the original call."""
-    method = getattr(kind, name)
+    own = vars(kind).get(name)
 
-    @functools.wraps(method)
+    @functools.wraps(getattr(kind, name))
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return wrapper(self, lambda: method(self, *args, **kwargs))
+        # An inherited method is looked up in each call, since others replace it as well.
+        method = own.__get__(self) if own else getattr(super(kind, self), name)
+        return wrapper(self, lambda: method(*args, **kwargs))
 
     setattr(kind, name, wrapped)
 

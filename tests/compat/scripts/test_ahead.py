@@ -69,7 +69,7 @@ random = np.random.RandomState(0)
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
     losses = [session.run([train, loss], {x: random.rand(8, 4)})[1] for _ in range(45)]
-    print(sum(losses))
+print(sum(losses))
 """
 
 
@@ -84,6 +84,12 @@ with tf.Session() as session:
 def test_a_line_says_what_it_did(run_script: RunScript, runtime: str, look: str, said: str) -> None:
     ran = run_script(COUNTING.replace("LOOK", look), options=(f"--runtime={runtime}", "--ahead=20"))
     assert (ran.code, "weight 150.0" in ran.out, said in ran.out) == (0, True, True), ran
+
+
+def test_calls_are_made_when_their_session_is_closed(run_script: RunScript) -> None:
+    text = COUNTING.replace("LOOK", "pass").partition("    print(")[0] + "print('seen', seen)\n"
+    ran = run_script(text, options=("--ahead=20",))
+    assert (ran.code, "seen 150.0" in ran.out) == (0, True), ran
 
 
 def test_one_call_is_no_group(run_script: RunScript) -> None:
