@@ -163,9 +163,7 @@ class _Group:
         if not self.size:
             self._rows = [_rows(self._ahead.most, array) for array in arrays]
         for row, array in zip(self._rows, arrays):
-            row[self.size, ...] = (
-                array  # Copied, since the program may change the array it has fed.
-            )
+            row[self.size, ...] = array  # Copied: the program may change it.
         self.size += 1
         places = range(len(self.kind.fetches))
         return [Value(functools.partial(self._value, self.size - 1, i)) for i in places]
