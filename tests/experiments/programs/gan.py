@@ -21,7 +21,7 @@ class Gan(Experiment):
         critic_steps: int = setting(5, "Updates of the critic for one of the generator.")
         names: str = setting("both", "What optimizer() returns.")
         learning_rate: float = 0.002
-        epochs: int = 4
+        epochs: int = 10
 
     def data(self):
         random = np.random.RandomState(0)
