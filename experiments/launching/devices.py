@@ -5,6 +5,7 @@ Options that are given to a session of a cluster are ignored: the devices are th
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any, Mapping, MutableMapping
@@ -21,6 +22,15 @@ _BFLOAT16 = "auto_mixed_precision_onednn_bfloat16"
 
 def _has_bfloat16() -> bool:
     return hasattr(tf1.ConfigProto().graph_options.rewrite_options, _BFLOAT16)
+
+
+def products(settings: Any) -> str:
+    """Returns the precision of products for all of a graph.
+
+    An experiment with a setting `precision` of its own, such as the recommender, casts by itself.
+    """
+    (field,) = (field for field in dataclasses.fields(settings) if field.name == "precision")
+    return str(settings.precision) if field.metadata["group"] == "training" else "float32"
 
 
 def check_precision(
@@ -81,7 +91,7 @@ def session_config(config: Any, tasks: int = 1) -> Any:
     # A fraction is taken at once; growth beside it would make it a limit that nobody notices.
     proto.gpu_options.allow_growth = config.gpu_memory_fraction is None
     proto.gpu_options.per_process_gpu_memory_fraction = config.gpu_memory_fraction or 0.0
-    if config.precision == "bfloat16":
+    if products(config) == "bfloat16":
         setattr(proto.graph_options.rewrite_options, _BFLOAT16, 1)  # On, which has no public name.
     return proto
 
@@ -108,7 +118,7 @@ def configure_eager(config: Any, *, alone: bool, tasks: int = 1) -> None:
             " give 2 or more, or 0 for one per core"
         )
     if _has_bfloat16():
-        tf.config.optimizer.set_experimental_options({_BFLOAT16: config.precision == "bfloat16"})
+        tf.config.optimizer.set_experimental_options({_BFLOAT16: products(config) == "bfloat16"})
     tf.config.threading.set_inter_op_parallelism_threads(config.inter_op_threads)
     tf.config.threading.set_intra_op_parallelism_threads(_within_operations(config, tasks))
     if config.gpu_memory_fraction is None:

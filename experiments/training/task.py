@@ -41,7 +41,7 @@ def run(
         return None
     what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.has_coordinator)
     if task.job != "ps":
-        devices.check_precision(settings.precision)
+        devices.check_precision(devices.products(settings))
     devices.hide_gpus(task, what)
     if runtime.has_coordinator:
         tasks = devices.tasks_here(cluster, task)

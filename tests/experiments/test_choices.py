@@ -15,6 +15,7 @@ import pytest
 from compat import UserError, tf, tf1
 from experiments import Experiment, Settings
 from experiments.launching import devices
+from experiments.recommender import Recommender
 from experiments.training.recording.callback import Callback, Callbacks
 from experiments.training.updates import optimizers, rate, step
 from experiments.training.updates.accumulation import in_parts, mean_gradients
@@ -253,3 +254,8 @@ def test_callbacks_of_another_kind_are_refused(found: Any, sentence: str) -> Non
     with pytest.raises(UserError) as caught:
         Callbacks(Own(Settings()))
     assert str(caught.value).startswith(sentence)
+
+
+def test_an_experiment_that_casts_by_itself_is_not_rewritten() -> None:
+    assert devices.products(Experiment.Settings(precision="bfloat16")) == "bfloat16"
+    assert devices.products(Recommender.Settings(precision="bfloat16")) == "float32"
