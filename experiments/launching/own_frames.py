@@ -28,6 +28,8 @@ _NO_REASON = re.compile(r"\s*$|Graph execution error|Detected at node|\d+ root e
 _OF_NODE = re.compile(r" for '\{\{node [^']*'|\{\{node ([^}]*)\}\}")
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}|\[\[node ([^\s\]]+)")
 _MOST_CHARACTERS = 300
+# What an assertion says that has found the operation at fault.
+FIRST_FAULT = "the first value that is NaN or infinite is made by"
 _REMEDIES = (
     (
         r"float32.* float64|float64.* float32",
@@ -85,7 +87,8 @@ def _raised(error: BaseException) -> Iterator[Frame]:
 def _made(error: BaseException) -> Sequence[Frame]:
     """Returns the frames in which the operation was made that has failed in a graph."""
     names = [first or second for first, second in _NODE.findall(str(error))]
-    operation = getattr(error, "op", None)
+    is_check = FIRST_FAULT in str(error)  # Whose own operation was made by no person.
+    operation = None if is_check else getattr(error, "op", None)
     graph = tf1.get_default_graph()
     for name in names if operation is None else ():
         # A copy of a step has a scope around the names of the program's graph.

@@ -121,6 +121,11 @@ class Settings:
         "needs TensorFlow 2.9 and a processor with AVX512-BF16 or AMX.",
         choices=("float32", "bfloat16"),
     )
+    check_numerics: bool = _training(
+        False,
+        "Stop an update at the first operation that makes a NaN or infinite value, and show the "
+        "line that made the operation; slow.",
+    )
     accumulate: int = _training(
         1,
         "Parts in which a batch is computed, one after the other, to need less memory; the update "

@@ -243,7 +243,7 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
     "a logarithm": (
         "tf.reduce_mean(losses), ",
         "tf.reduce_mean(tf.math.log(losses - 2.4)), ",
-        r"loss is nan at step \d+, .* lower --learning_rate=0.001, or see whether loss",
+        r"loss is nan at step \d+, .* lower --learning_rate=0.001, or see by --check_numerics ",
         1,
     ),
     "a hook": (
@@ -273,6 +273,34 @@ def test_a_mistake_is_one_line(
     assert bool(frames) == first.startswith("error: digits.py:"), done.err
     assert not frames or frames[-1] == "--traceback shows all frames"
     assert all("digits.py" in f for f in frames if f.startswith("  File")), done.err
+
+
+@pytest.mark.parametrize("runtime", ["legacy", "modern"])
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        ("tf.math.log(masked - 0.1)", "Log]"),
+        ("tf.sqrt(masked * 0.0)", "Sqrt, in its gradient]"),
+    ],
+)
+def test_the_first_operation_that_makes_nan_is_named(
+    runtime: str, cost: str, said: str, tmp_path: Path, start_program: Any, empty_store: Path
+) -> None:
+    """A mask of -inf, as many losses have, is not at fault."""
+    masked = "tf.where(logits > -1.0, tf.nn.softmax(logits), tf.fill(tf.shape(logits), -np.inf))"
+    lines = f"        masked = {masked}\n        extra = {cost}\n    {OUTPUTS}"
+    text = PROGRAM.replace(OUTPUTS, lines.lstrip().replace("\n    return", "\n        return"))
+    text = text.replace("reduce_mean(losses), {", "reduce_mean(losses) + tf.reduce_mean(extra), {")
+    (tmp_path / "digits.py").write_text(text)
+    (tmp_path / empty_store.name).write_bytes(empty_store.read_bytes())
+    flags = ["--check_numerics", f"--runtime={runtime}", "--logdir=logs"]
+    argv = [sys.executable, "digits.py", *flags, "--system_metrics_every=0"]
+    done = Training(argv, tmp_path, None, {"TF_CPP_MIN_LOG_LEVEL": "3"}, start_program).wait()
+    line = 1 + next(n for n, text in enumerate(text.splitlines()) if "extra = " in text)
+    head = f"error: digits.py:{line}, in loss: InvalidArgumentError: assertion failed: ["
+    assert done.err.startswith(f"{head}the first value that is NaN or infinite is made by "), done
+    assert done.err.splitlines()[0].endswith(said), done.err
+    assert done.code == 1
 
 
 def test_a_file_that_forgets_run_is_run_by_the_package(

@@ -39,8 +39,8 @@ def check_finite(values: Values, learning_rate: float, loss_name: str = "loss") 
         raise DivergedError(
             f"{loss_name} is {values['loss']} at step {int(values['global_step'])}, expected a "
             "finite number; the last good checkpoint stays; lower "
-            f"--learning_rate={learning_rate:g}, or see whether loss() takes a logarithm, a root "
-            "or a quotient of 0"
+            f"--learning_rate={learning_rate:g}, or see by --check_numerics whether loss() takes a "
+            "logarithm, a root or a quotient of 0"
         )
 
 

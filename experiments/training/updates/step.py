@@ -17,6 +17,7 @@ from compat.runtime.graphs.packing import packed, unpacked
 from compat.runtime.program_order import after, beside, in_program_order
 from experiments.training.seeds import seeded_variables
 from experiments.training.updates.accumulation import batch_size, in_parts, mean_gradients, weighted
+from experiments.training.updates.numerics import check
 from experiments.training.updates.update import Update, Updates, updates_of
 
 # Names of a training step's values that are not the experiment's own.
@@ -127,6 +128,8 @@ def loss_and_gradients(
       updates_for: makes the updates for losses by name, when these have made their variables.
       again: whether `loss` has been called before, and its variables are the same.
     """
+    graph = tf1.get_default_graph()
+    begin = len(graph.get_operations())
     shares: list[Any] = []
     parts: list[Losses] = []
     gradients: list[Any] = []
@@ -146,7 +149,10 @@ def loss_and_gradients(
         effects = [*effects, *more]
     applied, variables = [list(part) for part in zip(*pairs)]
     scalars = {name: value for name, value in found.outputs.items() if value.shape.rank == 0}
-    pairs = list(zip(after(beside(effects, applied), applied), variables))
+    waits = beside(effects, applied)
+    if experiment.settings.check_numerics:
+        waits.append(check(graph.get_operations()[begin:]))
+    pairs = list(zip(after(waits, applied), variables))
     return found.loss, scalars, pairs, updates.optimizer
 
 
