@@ -178,7 +178,9 @@ def test_ctrl_c_while_the_tasks_come_up_stops_all(start: Any) -> None:
 def test_lost_parameter_server_is_named(tasks: Any, record: Any, runtime: str) -> None:
     cluster = tasks(ps=1, worker=1)
     ps = cluster.start("ps", 0, f"--runtime={runtime}")
-    worker = cluster.start("worker", 0, ENDLESS, "--checkpoint_every=10", f"--runtime={runtime}")
+    worker = cluster.start(
+        "worker", 0, ENDLESS, "--checkpoint_every=10", "--noeval_in_chief", f"--runtime={runtime}"
+    )
     worker.wait_until_it_says("^Step: 24,")
     ps.send(signal.SIGKILL)
     assert worker.wait().code == 138

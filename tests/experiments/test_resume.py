@@ -116,7 +116,7 @@ def test_complete_training_is_measured_again(
     assert training.code == 0, training.err
     assert training.err == ""
     first, accuracy, seconds, done = training.out.splitlines()[:4]
-    assert first.startswith(f"the training in {logdir} is complete, at step 48; ")
+    assert first.startswith(f"the run in {logdir} is complete, at step 48; ")
     assert accuracy in local.out
     assert seconds.startswith("Total Time: ")
     assert done == "done"

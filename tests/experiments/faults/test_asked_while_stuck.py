@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.faults]
 
-FLAGS = ["--max_steps=1000000", "--checkpoint_every=10", "--log_every=1"]
+FLAGS = ["--max_steps=1000000", "--checkpoint_every=10", "--noeval_in_chief", "--log_every=1"]
 TERM_SECS = 20.0
 STUCK_SECS = 3.0
 
