@@ -8,6 +8,7 @@ import sys
 
 from compat.errors import UserError
 from compat.processes.command import report
+from compat.runtime import interface
 
 _unused: list[tuple[str, str]] = []  # Name and file of each experiment of the program itself.
 
@@ -33,8 +34,9 @@ def unused() -> bool:
 
 
 def _report() -> None:
-    if hasattr(sys, "last_value"):
-        return  # The program has failed before it could.
+    # The program has failed before it could, or trains by `compat` itself.
+    if hasattr(sys, "last_value") or interface.selected() is not None:
+        return
     name, file = _unused[-1]
     code = report(
         UserError(

@@ -21,7 +21,7 @@ ALGORITHMS = {"downpour": downpour.Copies(), "easgd": ElasticCopies(SHARE)}
 class Line:
     """A linear model with a variable of `build` and one that is made when the loss is called."""
 
-    settings = SimpleNamespace(seed=1)
+    settings = SimpleNamespace(seed=1, accumulate=1, check_numerics=False)
 
     def __init__(self, name: str) -> None:
         self.name = name

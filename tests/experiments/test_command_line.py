@@ -56,10 +56,10 @@ def test_help(start: Any, flag: str) -> None:
 
 @pytest.mark.parametrize(
     ("program", "flag"),
-    [("matpow", "cluster_spec"), ("shared_queue", "increments"), ("classics.scaling", "modes")],
+    [("matpow", "cluster_spec"), ("shared_queue", "increments"), ("scaling", "modes")],
 )
 def test_help_lists_what_only_one_program_has(start: Any, program: str, flag: str) -> None:
-    shown = start("--help", module=f"experiments.{program}").wait()
+    shown = start("--help", module=f"experiments.classics.{program}").wait()
     assert shown.code == 0
     assert f"  --{flag}" in shown.out
 

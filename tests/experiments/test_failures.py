@@ -39,7 +39,7 @@ def test_cost_that_is_no_number_ends_the_training(
     assert_one_line(
         training.err,
         r"cost is nan at step 2, expected a finite number; the last good checkpoint stays; "
-        r"lower --learning_rate=1e\+38",
+        r"lower --learning_rate=1e\+38, or see by --check_numerics whether .*",
     )
     assert training.left_running() == []
     recorded = record(training.logdir)

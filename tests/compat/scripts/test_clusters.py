@@ -120,7 +120,7 @@ def test_one_command_starts_all_ends_all_and_leaves_a_record(
         count = "select count(*) from metrics where key = 'the loss'"
         assert database.execute(count).fetchall() == [(20,)]
         names = {name for (name,) in database.execute("select distinct key from metrics")}
-        tasks = {name.split("/")[1] for name in names if name.startswith("system/")}
+        tasks = {name.split("/")[1] for name in names if name.startswith("workload/")}
         assert tasks == {"ps-0", "worker-0", "worker-1"}
         tags = dict(database.execute("select key, value from tags"))
         assert tags["cluster"] == "1 ps, 2 worker"
