@@ -44,6 +44,7 @@ class _Scheduled:
     updates: int  # That each step makes.
     result: Any
     may_be_building: bool  # It makes no step before its worker has built the function.
+    place: str  # Of a `run_many` it is "inside", or its "end"; "" of no `run_many`.
     is_received: bool = False
     outcome: Outcome | None = None  # The result; None if it was lost.
 
@@ -72,6 +73,10 @@ class ModernSession(ProgramSession):
         server = self._runtime.server
         self.num_workers = server.num_workers if server is not None else 1
         self._loops: dict[Any, Loop] = {}
+        # Outcomes of the last calls of each `run_many`, which a later one returns.
+        self._answers: dict[ModernStep, collections.deque[Outcome]] = collections.defaultdict(
+            collections.deque
+        )
         self._data: dict[ModernStep, OwnData] = {}
         self._given: collections.Counter[str] = collections.Counter()
         self._first_of_local: dict[str, np.ndarray] = {}
@@ -112,13 +117,16 @@ class ModernSession(ProgramSession):
             while made < count:
                 number = loop.size(count - made, self._steps_left(loop), self._announce)
                 arrays = [array[made : made + number] for array in stacked]
+                place = "end" if made + number == count else "inside"
                 try:
-                    values = self._run_loop(step, loop, number, arrays)
+                    values = self._run_loop(step, loop, number, arrays, place)
                 except tf1.errors.OutOfRangeError:
                     if not values:
                         raise
                     break
                 made += number
+            if self._answers[step]:
+                values = self._values(step, self._answers[step].popleft())
         return step.structured(values)  # A copy, which the caller may change.
 
     def _steps_left(self, loop: Loop) -> int | None:
@@ -130,13 +138,17 @@ class ModernSession(ProgramSession):
         if self.on_build is not None:
             self.on_build(size, secs)
 
-    def _run_loop(self, step: ModernStep, loop: Loop, number: int, arrays: Any) -> Values:
+    def _run_loop(
+        self, step: ModernStep, loop: Loop, number: int, arrays: Any, place: str
+    ) -> Values:
         """Runs a step some times, with its summary if that is due."""
         due = loop.trains and self._collects(step) and self._supervisor.services.summary_due()
         # Workers that make each step together run the same function, so theirs always has it.
         if due or (loop.trains and step.is_shared and self._collects(step)):
             loop = self._loop(step, [step.summary])
-        outcome = self._make(loop, number, arrays, wait=due)
+        return self._values(step, self._make(loop, number, arrays, due, place))
+
+    def _values(self, step: ModernStep, outcome: Outcome) -> Values:
         return step.unpack(*outcome.outputs[: len(step.outputs)])
 
     def _loop(self, step: ModernStep, more: Sequence[Any] = (), others: Any = ()) -> Loop:
@@ -301,12 +313,14 @@ class ModernSession(ProgramSession):
         first, self._keys = self._keys, self._keys + count
         return first
 
-    def _make(self, loop: Loop, count: int, arrays: Any, wait: bool = False) -> Outcome:
+    def _make(
+        self, loop: Loop, count: int, arrays: Any, wait: bool = False, place: str = ""
+    ) -> Outcome:
         arguments = self._made_eagerly(lambda: loop.arguments(arrays, count))
         is_first, began = not loop.is_built(count), time.monotonic()
         if loop.step.hands_out:
             # The first call of a size is waited for, to know how long building it takes.
-            outcome = self._run_on_workers(loop, count, arguments, wait or is_first)
+            outcome = self._run_on_workers(loop, count, arguments, wait or is_first, place)
         else:
             outcome = self._run_alone(loop, count, arguments, is_first)
         loop.record(count, time.monotonic() - began)
@@ -323,7 +337,9 @@ class ModernSession(ProgramSession):
         self._record(loop, outcome)
         return outcome
 
-    def _run_on_workers(self, loop: Loop, count: int, arguments: Any, wait: bool) -> Outcome:
+    def _run_on_workers(
+        self, loop: Loop, count: int, arguments: Any, wait: bool, place: str
+    ) -> Outcome:
         if loop.calls_of_an_update > 1 and loop.completes_update:
             # After the others, so that it finds all gradients, and before those of the next update.
             wait = True
@@ -331,7 +347,7 @@ class ModernSession(ProgramSession):
                 self._collect()
         while True:
             if len(self._ended[loop]) < self.num_workers:
-                self._schedule(loop, count, arguments)
+                self._schedule(loop, count, arguments, place)
             elif all(scheduled.loop is not loop for scheduled in self._in_flight):
                 raise _end_of_data()
             made = False
@@ -347,14 +363,14 @@ class ModernSession(ProgramSession):
         too_many = len(self._in_flight) > 2 * self.num_workers
         return too_many or loop not in self._last or len(self._ended[loop]) >= self.num_workers
 
-    def _schedule(self, loop: Loop, count: int, arguments: Any) -> None:
+    def _schedule(self, loop: Loop, count: int, arguments: Any, place: str) -> None:
         # Traced with the first call, and then stored on all servers.
         schedule = self._runtime.coordinator.schedule
         function = loop.function(count)
         result = self._wait(functools.partial(schedule, function, args=arguments))
         updates = loop.updates if loop.trains and loop.completes_update else 0
         building = loop.is_building(count)
-        self._in_flight.append(_Scheduled(loop, count, updates, result, building))
+        self._in_flight.append(_Scheduled(loop, count, updates, result, building, place))
         self.planned_step += count * updates
 
     def _collect(self) -> Loop | None:
@@ -371,6 +387,8 @@ class ModernSession(ProgramSession):
         if not scheduled.outcome.made:
             return None
         self._record(scheduled.loop, scheduled.outcome)
+        if scheduled.place == "end":
+            self._answers[scheduled.loop.step].append(scheduled.outcome)
         return scheduled.loop
 
     def _receive(self, scheduled: _Scheduled) -> None:
@@ -465,13 +483,15 @@ class ModernSession(ProgramSession):
         self.check_overdue()
 
     def drain(self) -> Iterator[Values]:
-        while self._in_flight:
+        while self._in_flight or any(self._answers.values()):
+            for step, answers in [*self._answers.items()]:
+                while answers:
+                    yield step.structured(self._values(step, answers.popleft()))
             with self._turn:
+                place = self._in_flight[0].place if self._in_flight else ""
                 loop = self._collect() if self._in_flight else None
-            if loop is not None:
-                step = loop.step
-                outputs = self._last[loop].outputs[: len(step.outputs)]
-                yield step.structured(step.unpack(*outputs))
+            if loop is not None and not place:
+                yield loop.step.structured(self._values(loop.step, self._last[loop]))
 
     def restart(self, step: Any) -> None:
         if not isinstance(step, ModernStep):
@@ -484,6 +504,7 @@ class ModernSession(ProgramSession):
             for loop in loops:
                 self._ended.pop(loop, None)
                 self._last.pop(loop, None)
+                self._answers.pop(loop.step, None)
             if step.root in self._data:
                 self._data[step.root].restart()
 
