@@ -289,7 +289,11 @@ class Page:
         # How TensorFlow 1.15 names a server of this machine.
         text = text.replace("localhost", "127.0.0.1")
         lines = [re.sub(r"\d[\d.e-]*( \d+)*", "#", line) for line in text.splitlines()]
-        return sorted(line for line in lines if not re.search("waiting for|there after", line))
+        return sorted(
+            line
+            for line in lines
+            if not re.search("waiting for|there after|MLflow: the rest", line)
+        )
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,9 @@ def test_a_signal_while_a_call_is_built_is_answered(
     # 10 s on a machine that is idle; the tests beside this one may take half of it.
     assert time.monotonic() - sent < 20
     assert "no last checkpoint" not in training.out
-    assert (training.logdir / f"model.ckpt-{step}.index").exists(), training.out
+    # A machine that built the call before the signal arrived has made the steps of the epoch.
+    reached = 50 if re.search("^(?:.*] )?Step: 50,", training.out, re.MULTILINE) else step
+    assert (training.logdir / f"model.ckpt-{reached}.index").exists(), training.out
     assert training.left_running() == []
 
 
