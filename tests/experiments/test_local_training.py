@@ -133,7 +133,9 @@ def test_terminal_shows_a_progress_bar(train: Any) -> None:
     first = [line.split(":")[0] for line in kept.splitlines() if not re.match(r"MLflow: \S", line)]
     assert first == [
         *["Step"] * 2,
-        *["Test-Accuracy", "Total Time", "Final Cost", "done", "TensorBoard", "MLflow", "This run"],
+        *["Test-Accuracy", "Total Time", "Final Cost", "done", "TensorBoard", "MLflow"],
+        # Its page is not known yet where the sender of the record is left to itself.
+        *([] if "sends the rest by itself" in kept else ["This run"]),
     ]
 
 
