@@ -320,7 +320,7 @@ class ModernSession(ProgramSession):
         is_first, began = not loop.is_built(count), time.monotonic()
         if loop.step.hands_out:
             # The first call of a size is waited for, to know how long building it takes.
-            outcome = self._run_on_workers(loop, count, arguments, wait or is_first, place)
+            outcome = self._run_on_workers(loop, count, arguments, wait, is_first, place)
         else:
             outcome = self._run_alone(loop, count, arguments, is_first)
         loop.record(count, time.monotonic() - began)
@@ -338,13 +338,14 @@ class ModernSession(ProgramSession):
         return outcome
 
     def _run_on_workers(
-        self, loop: Loop, count: int, arguments: Any, wait: bool, place: str
+        self, loop: Loop, count: int, arguments: Any, is_asked: bool, is_first: bool, place: str
     ) -> Outcome:
         if loop.calls_of_an_update > 1 and loop.completes_update:
             # After the others, so that it finds all gradients, and before those of the next update.
-            wait = True
+            is_asked = True
             while self._in_flight:
                 self._collect()
+        wait = is_asked or is_first
         while True:
             if len(self._ended[loop]) < self.num_workers:
                 self._schedule(loop, count, arguments, place)
@@ -357,6 +358,8 @@ class ModernSession(ProgramSession):
                 made = self._collect() is loop
             goes_on = not wait and len(self._ended[loop]) < self.num_workers
             if loop in self._last and (made or goes_on):
+                if is_asked:  # For its own outcome, not for that of a call before it.
+                    self._answers[loop.step].clear()
                 return self._last[loop]
 
     def _must_collect(self, loop: Loop) -> bool:
