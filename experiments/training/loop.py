@@ -24,7 +24,7 @@ from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data
 from experiments.training.program import Program, build, first_values, schedule_of
 from experiments.training.recording import completion, seen
-from experiments.training.recording.model_table import as_markdown, model_table
+from experiments.training.recording.model_table import as_markdown, bytes_of, model_table
 from experiments.training.recording.profile import Profile
 from experiments.training.recording.recording import Recording, system_metrics
 from experiments.training.recording.report import (
@@ -211,10 +211,7 @@ class _Training:
             return None
         if chosen:
             return outer.enter_context(selection(program.experiment, first, say)).take
-        size = sum(
-            v.dtype.size * (v.shape.num_elements() or 0)
-            for v in program.runtime.variables().values()
-        )
+        size = sum(map(bytes_of, program.runtime.variables().values()))
         if size > _SMALL_BYTES and not settings.early_stopping_patience:
             say(
                 f"the best checkpoint is not kept, since each takes {size / 1e6:,.0f} MB; "

@@ -288,8 +288,8 @@ def test_the_first_operation_that_makes_nan_is_named(
 ) -> None:
     """A mask of -inf, as many losses have, is not at fault."""
     masked = "tf.where(logits > -1.0, tf.nn.softmax(logits), tf.fill(tf.shape(logits), -np.inf))"
-    lines = f"        masked = {masked}\n        extra = {cost}\n    {OUTPUTS}"
-    text = PROGRAM.replace(OUTPUTS, lines.lstrip().replace("\n    return", "\n        return"))
+    lines = "\n        ".join([f"masked = {masked}", f"extra = {cost}", OUTPUTS])
+    text = PROGRAM.replace(OUTPUTS, lines)
     text = text.replace("reduce_mean(losses), {", "reduce_mean(losses) + tf.reduce_mean(extra), {")
     (tmp_path / "digits.py").write_text(text)
     (tmp_path / empty_store.name).write_bytes(empty_store.read_bytes())

@@ -354,7 +354,7 @@ class Ahead:
 def _rows(count: int, array: np.ndarray) -> np.ndarray:
     """Returns an array with so many rows like one, in memory as TensorFlow aligns its own."""
     if array.dtype.hasobject:
-        return np.empty((count, *array.shape), array.dtype)[:]
+        return np.empty((count, *array.shape), array.dtype)
     size = count * array.nbytes
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT

@@ -432,7 +432,7 @@ class ModernSession(ProgramSession):
 
     def _count(self, loop: Loop, outcome: Outcome) -> None:
         if loop.trains and loop.is_whole and self.on_updates is not None:
-            values = loop.step.unpack(*outcome.outputs[: len(loop.step.outputs)])
+            values = self._values(loop.step, outcome)
             self.on_updates(outcome.worker, outcome.made * loop.updates, values)
 
     def _record(self, loop: Loop, outcome: Outcome) -> None:
@@ -441,7 +441,7 @@ class ModernSession(ProgramSession):
             step, collects = loop.step, self._collects(loop.step)
             values, summary = None, None
             if loop.is_whole:
-                values = step.unpack(*outcome.outputs[: len(step.outputs)])
+                values = self._values(step, outcome)
                 summary = next(iter(outcome.outputs[len(step.outputs) :]), None)
             self._supervisor.services.after_training_call(self, values, summary, collects)
 

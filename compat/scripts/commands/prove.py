@@ -89,11 +89,12 @@ def _prove(
     a, b = run_both("", options.steps, 1, None)
     found = comparison.compare(a, b, options.rtol, options.each)
     traced = None
-    if found.cause == 1 and not gathers:
+    cause = 0 if gathers else found.cause  # Of gathered calls none but the last is recorded.
+    if cause == 1:
         traced = operations.trace(a, b, 1)
-    elif found.cause and not gathers:
-        again = run_both("again", found.cause, found.cause, a, a.trains_nothing)
-        traced = operations.trace(*again, found.cause)
+    elif cause:
+        again = run_both("again", cause, cause, a, a.trains_nothing)
+        traced = operations.trace(*again, cause)
     return report.Proof(a, b, found, traced, options.rtol, options.each)
 
 

@@ -2,8 +2,8 @@
 
     python -m compat.tracking.mlflow.sender LOGDIR --tracking_uri=http://127.0.0.1:5000
 
-sends what is left of a training, and with `--state` says how much that is. `Tracker` starts it with
-`--follow`, until its standard input ends. A training that ended without saying how has FAILED.
+sends the records of a run that are not delivered, and with `--state` counts them. `Tracker` starts
+it with `--follow`, until its standard input ends. A run that ended without a status has FAILED.
 """
 
 from __future__ import annotations

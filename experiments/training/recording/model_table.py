@@ -29,10 +29,10 @@ def model_table(
     rows: list[Row] = [("variable", "shape", "server", "bytes")]
     for name, variable in trained.items():
         server = servers[name] or "this process"
-        rows.append((name, _shape(variable), server, f"{_bytes(variable):,}"))
-    more, numbers = sum(map(_bytes, others)), sum(map(_numbers, trained.values()))
+        rows.append((name, _shape(variable), server, f"{bytes_of(variable):,}"))
+    more, numbers = sum(map(bytes_of, others)), sum(map(_numbers, trained.values()))
     rows.append((f"{len(others)} others, such as of the optimizer", "", "", f"{more:,}"))
-    total = more + sum(map(_bytes, trained.values()))
+    total = more + sum(map(bytes_of, trained.values()))
     rows.append(("sum", f"{numbers:,} numbers are trained", "", f"{total:,}"))
     return rows
 
@@ -58,5 +58,6 @@ def _numbers(variable: Any) -> int:
     return int(variable.shape.num_elements() or 0)
 
 
-def _bytes(variable: Any) -> int:
+def bytes_of(variable: Any) -> int:
+    """Returns the bytes of a variable; 0 if its shape is not known."""
     return _numbers(variable) * int(variable.dtype.base_dtype.size)

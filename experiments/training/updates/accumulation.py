@@ -5,6 +5,7 @@ So an update of many examples needs the memory of a few.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Mapping, Sequence
 
 from compat import tf
@@ -35,7 +36,7 @@ def in_parts(batch: Any, number: int) -> list[tuple[Any, Any]]:
     bounds = [size * i // number for i in range(number + 1)]
     found = []
     for first, last in zip(bounds, bounds[1:]):
-        part = tf.nest.map_structure(lambda each: _cut(each, first, last), batch)  # noqa: B023
+        part = tf.nest.map_structure(functools.partial(_cut, first=first, last=last), batch)
         found.append((tf.cast(last - first, tf.float32) / tf.cast(size, tf.float32), part))
     return found
 
