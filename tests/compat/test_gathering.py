@@ -74,6 +74,10 @@ def test_calls_before_one_that_fails_are_made_and_those_behind_it_are_not(gather
     }
 
 
+def test_no_call_behind_one_that_fails_in_a_full_group_is_made(gathered: Any) -> None:
+    assert gathered["failure of a full group"] == {"says": True, "total": 3}
+
+
 def test_an_interruption_drops_what_was_not_made(gathered: Any) -> None:
     assert gathered["interruption"]["said"] == ("compat: 3 calls that were gathered are not made\n")
 

@@ -2,13 +2,15 @@
 
 A gathered call returns at once, with proxies that wait for the values when the program uses them.
 Calls are of one kind if they have the same fetches and feeds. A group of calls is made when it is
-full, or before anything by which the program could notice that the calls were not made yet.
+full, on another thread, while the program prepares the calls of the next group. It is made before
+anything by which the program could notice that the calls were not made yet.
 """
 
 from __future__ import annotations
 
 import atexit
 import collections
+import concurrent.futures
 import contextlib
 import functools
 import json
@@ -146,12 +148,12 @@ class _Group:
         self.afterwards: list[Callable[[], Any]] = []
         self.error: BaseException | None = None
         self._rows: list[np.ndarray] = []  # The values of each fed tensor, a row for each call.
-        self._values: list[Any] | None = None  # By call, once they are made.
+        self._made: list[Any] = []  # The values of each call that is made.
 
     @property
     def is_over(self) -> bool:
         """Whether the calls are made, or have failed."""
-        return self._values is not None or self.error is not None
+        return len(self._made) == self.size or self.error is not None
 
     def takes(self, session: Any, kind: _Kind, arrays: Sequence[np.ndarray]) -> bool:
         """Whether a call can join the group."""
@@ -169,40 +171,38 @@ class _Group:
         return [Value(functools.partial(self._value, self.size - 1, i)) for i in places]
 
     def make(self) -> None:
-        """Makes the calls."""
+        """Makes the calls, on any thread."""
         chain = self.kind.chain
-        made: list[Any] = []
+        # A session of `compat` checks that its peers are alive.
+        run = getattr(self.session, "call", functools.partial(tf1.Session.run, self.session))
         for row in self._rows:  # TensorFlow need not copy read-only arrays.
             for array in (row, row.base):
                 if array is not None:
                     array.setflags(write=False)
-        # A session of `compat` checks that its peers are alive.
-        run = getattr(self.session, "call", functools.partial(tf1.Session.run, self.session))
-        try:
-            while len(made) < self.size:
-                copies = chain.copies(chain.size(self.size - len(made), self._ahead.sizes))
-                rows = [row[len(made) : len(made) + len(copies)] for row in self._rows]
-                self._ahead.own.update(op.name for both in copies for each in both for op in each)
-                made += [values for values, _ in run(copies, chain.feed(rows))]
-            self._values = made
-        except tf1.errors.OpError as error:
-            number = len(made) + max(1, failed_copy(error.message))
+        while not self.is_over:
+            begin = len(self._made)
+            copies = chain.copies(chain.size(self.size - begin, self._ahead.sizes))
+            rows = [row[begin : begin + len(copies)] for row in self._rows]
+            self._ahead.own.update(op.name for both in copies for each in both for op in each)
+            self._made += [values for values, _ in run(copies, chain.feed(rows))]
+        self._rows = []
+
+    def fail(self, error: BaseException, behind: int) -> None:
+        """Notes why the calls have failed, and `behind` other calls were not made."""
+        self.error = error
+        self._rows = []
+        if isinstance(error, tf1.errors.OpError):
+            number = len(self._made) + max(1, failed_copy(error.message))
             message = f"call {number} of {self.size} that were gathered has failed, "
-            message += f"{self.size - number} behind it are not made: {error.message}"
+            message += f"{self.size - number + behind} behind it are not made: {error.message}"
             self.error = type(error)(error.node_def, error.op, message)
-        except BaseException as error:
-            self.error = error
-            raise
-        finally:
-            self._rows = []
 
     def _value(self, call: int, place: int) -> Any:
         if not self.is_over:
             self._ahead.look(self, f"{_line()} looks at {self.kind.fetches[place].name}")
-        if self._values is None:
-            assert self.error is not None
+        if self.error is not None:
             raise self.error
-        return self._values[call][place]
+        return self._made[call][place]
 
 
 class Ahead:
@@ -218,10 +218,14 @@ class Ahead:
         self.sizes = [most, *(size for size in SIZES if size < most)]
         self.own: set[str] = set()  # The names of the tensors that groups fetch.
         self.group: _Group | None = None
+        self._full: _Group | None = None  # The one that another thread makes.
         self._kinds: dict[Any, _Kind] = {}
         self._lock = threading.RLock()  # A program may run calls on several threads.
-        self._timer: Any = None
+        self._maker = concurrent.futures.ThreadPoolExecutor(1, "compat-ahead")
+        self._made: concurrent.futures.Future[None]  # That of the full group.
         self._failure: BaseException | None = None
+        self._is_at_end = threading.Event()
+        threading.Thread(target=self._make_old_groups, daemon=True).start()
 
     def called(
         self,
@@ -260,39 +264,45 @@ class Ahead:
             # Without the lock, since another thread may have to fill a queue.
             arrays += map(np.asarray, at_once(kind.edges, kind.first))
         with self._lock:
+            if self._full is not None and self._made.done():
+                self._finish_full()  # So an error is raised as early as can be.
             group = self.group
-            if group is None or not group.takes(session, kind, arrays):
+            if self._failure or (group is not None and not group.takes(session, kind, arrays)):
                 self._finish_before(kind)
+                group = None
+            if group is None:
                 group = _Group(self, session, kind)
             values = group.add(arrays)
-            if group is not self.group:
-                self.group = group
-                self._timer = threading.Timer(_WAIT_SECS, self._expire, [group])
-                self._timer.daemon = True
-                self._timer.start()
+            self.group = group
             if group.size == self.most:
-                self._finish("")
+                self._begin()
             return values
+
+    def is_of(self, session: Any) -> bool:
+        """Whether calls of a session are gathered, or being made."""
+        return any(group and group.session is session for group in (self.group, self._full))
 
     def makes(self, names: Sequence[str]) -> bool:
         """Whether a call is that of a group, by the names of its fetches and operations."""
         return self.own.issuperset(names)
 
     def look(self, group: _Group, cause: str) -> None:
-        """Makes a group because the program uses one of its values; raises the group's error."""
+        """Makes a group because the program uses one of its values, which raises its error."""
         with self._lock:
             if self.group is group:
                 self._finish(cause)
+            elif self._full is group:
+                self._finish_full()
             if self._failure is group.error:
                 self._failure = None
 
     def later(self, values: Sequence[Any], then: Callable[..., Any]) -> None:
         """Calls `then` with values when they are available; at once if no group is pending."""
         with self._lock:
-            group = self.group
-            if group and (group.afterwards or any(_group_of(v) is group for v in values)):
-                group.afterwards.append(lambda: then(*map(_seen, values)))
-                return
+            for group in (self.group, self._full):
+                if group and (group.afterwards or any(_group_of(v) is group for v in values)):
+                    group.afterwards.append(lambda: then(*map(_seen, values)))
+                    return
         then(*map(_seen, values))
 
     def finish(self) -> None:
@@ -306,13 +316,14 @@ class Ahead:
     def drop(self) -> None:
         """Drops the gathered calls, and logs their number."""
         with self._lock:
+            self._finish_full()  # It is being made.
             group, self.group = self.group, None
         if group is not None:
             group.error = UserError(f"{group.size} calls that were gathered are not made")
             print(f"compat: {group.error}", flush=True)
 
     def _finish_before(self, kind: _Kind) -> None:
-        if self.group is None and self._failure is None:
+        if self.group is None and self._full is None and self._failure is None:
             return  # The common case of a program that uses each value at once.
         with self._lock:
             if self.group is not None:
@@ -320,24 +331,78 @@ class Ahead:
                 self._finish(f"{_line()} runs {', '.join(names[:2])}")
             self.finish()
 
+    def _begin(self) -> None:
+        """Begins to make the group that is full, on another thread."""
+        before = self._finish_full(is_complete=False)
+        group, self.group = self.group, None
+        if group is not None:
+            group.kind.chain.copies(group.size)  # Here, while the program does not add operations.
+            self._full, self._made = group, self._maker.submit(group.make)
+        for then in before:
+            then()
+
+    def _finish_full(self, is_complete: bool = True) -> list[Callable[[], Any]]:
+        """Waits until the full group is made; an error of it ends the group behind it as well.
+
+        Returns:
+          What is to be called afterwards; of a call that `is_complete` that is done.
+        """
+        group, behind = self._full, self.group
+        if group is None:
+            return []
+        error = self._made.exception()
+        self._full = None
+        self._ended(group, error, "")
+        if error is not None and behind is not None:
+            self.group, behind.error = None, group.error
+        afterwards = group.afterwards if error is None else []
+        for then in afterwards if is_complete else ():
+            then()
+        return afterwards
+
+    def _ended(self, group: _Group, error: BaseException | None, cause: str) -> None:
+        behind = self.group.size if self.group is not None else 0
+        if error is not None:
+            group.fail(error, behind)
+            self._failure = group.error
+        group.kind.ended(group.size, cause)
+
     def _finish(self, cause: str) -> None:
+        """Makes the group here, after the full one."""
+        self._finish_full()
         group, self.group = self.group, None
         if group is None:
             return
-        self._timer.cancel()
-        group.make()
-        group.kind.ended(group.size, cause)
-        self._failure = group.error
-        for then in group.afterwards if group.error is None else ():
+        error: BaseException | None = None
+        try:
+            group.make()
+        except Exception as raised:
+            error = raised
+        except BaseException as raised:
+            group.error = raised
+            raise
+        self._ended(group, error, cause)
+        for then in group.afterwards if error is None else ():
             then()
 
-    def _expire(self, group: _Group) -> None:
-        with self._lock:
-            try:
-                if self.group is group:
-                    self._finish("")
-            except Exception as error:  # The next call of the program raises it.
-                self._failure = error
+    def _make_old_groups(self) -> None:
+        """Makes groups that have waited for a second, since a timer for each would cost time."""
+        before = None
+        while not self._is_at_end.wait(_WAIT_SECS / 2):
+            group = self.group
+            if group is not None and group is before:
+                with self._lock:
+                    try:
+                        if self.group is group:
+                            self._finish("")
+                    except Exception as error:  # The next call of the program raises it.
+                        self._failure = error
+            before = group
+
+    def end(self) -> None:
+        """Ends the threads."""
+        self._is_at_end.set()
+        self._maker.shutdown(wait=False)
 
     def report(self) -> None:
         """Logs how many calls were gathered, and why most of the others were not."""
@@ -405,13 +470,15 @@ def end(is_interrupted: bool = False) -> None:
     if _active is None:
         return
     last, _active = _active, None
-    if is_interrupted:
-        last.drop()
-        return
     try:
-        last.finish()
+        if is_interrupted:
+            last.drop()
+        else:
+            last.finish()
     finally:
-        last.report()
+        last.end()
+        if not is_interrupted:
+            last.report()
 
 
 @contextlib.contextmanager
@@ -453,7 +520,7 @@ def is_of_group(names: Sequence[str]) -> bool:
 
 def _closed(session: Any) -> None:
     # Python closes an unreferenced session at any time, even during a call of another one.
-    if _active is not None and _active.group is not None and _active.group.session is session:
+    if _active is not None and _active.is_of(session):
         _active.finish()
 
 

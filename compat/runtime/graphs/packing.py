@@ -11,8 +11,8 @@ from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.graphs.draws import draws
 from compat.runtime.graphs.nodes import in_order, inputs
 
-# Packing copies a tensor twice; for tensors above 1 MiB that takes longer than a message.
-_MOST_BYTES = 1 << 20
+# Packing copies a tensor twice; for tensors above 128 KiB that takes longer than a message.
+_MOST_BYTES = 1 << 17
 _CONSTANT = "constant"  # Used in place of a device.
 # Operations that begin a branch or a loop, parts of which may never run.
 _CONTROL_FLOW = ("Switch", "RefSwitch", "Enter", "RefEnter")
@@ -34,7 +34,7 @@ def pack_messages(body: Any, graph: Any, variables: Mapping[str, str]) -> None:
 
     Two tensors are of the same stage if they wait for the same number of messages between devices.
     So neither depends on the other, and their readers can wait for both. Only tensors of up to
-    1 MiB, of known shape, are packed, and only if each call computes them independently of other
+    128 KiB, of known shape, are packed, and only if each call computes them independently of other
     programs.
 
     Args:
@@ -118,7 +118,7 @@ def _waits_for_others(op: Any, homes: Mapping[str, str]) -> bool:
 
 
 def is_small(tensor: Any) -> bool:
-    """Whether a tensor is worth packing: numbers of a known size, up to 1 MiB."""
+    """Whether a tensor is worth packing: numbers of a known size, up to 128 KiB."""
     dtype = tensor.dtype
     if dtype != dtype.base_dtype or not (dtype.is_floating or dtype.is_integer):
         return False

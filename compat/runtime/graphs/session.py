@@ -149,12 +149,9 @@ class GraphSession:
         """
         if not self._is_here:
             return None
-        key = (
-            self._known.dependence.version,
-            tuple(t.name for t in fetches),
-            tuple(op.name for op in operations),
-            tuple(t.name for t in fed),
-        )
+        # The graph keeps these objects as long as it lives, and names take longer.
+        key = self._known.dependence.version, *map(id, fetches), 0, *map(id, operations), 0
+        key += tuple(map(id, fed))
         found = self._parts.get(key, self)
         if found is self:
             with self._known.lock:
@@ -162,40 +159,33 @@ class GraphSession:
         if found is None:
             return None
         cut, function = found
-        values = {t.name: value for t, value in fed.items()}
+        values = fed
         if cut.edges or cut.targets:
-            values.update(zip((t.name for t in cut.edges), in_session(cut.edges, cut.targets)))
-        if options is not None and options.trace_level:
-            _say_what_is_traced()
-        secs = options.timeout_in_ms / 1000 if options is not None else 0
-        with eagerly():
-            arguments = [_tensor(values[t.name], t.dtype.base_dtype) for t in cut.inputs]
-            outputs = self._called(function, arguments, secs)
-            return [output.numpy() for output in outputs[: len(fetches)]]
+            values = {**fed, **dict(zip(cut.edges, in_session(cut.edges, cut.targets)))}
+        secs = 0.0
+        if options is not None:
+            secs = options.timeout_in_ms / 1000
+            if options.trace_level:
+                _say_what_is_traced()
+        arguments = [_tensor(values[t], t.dtype.base_dtype) for t in cut.inputs]
+        outputs = self._called(function, arguments, secs)
+        return [output.numpy() for output in outputs[: len(fetches)]]
 
-    def _called(self, function: Any, arguments: Sequence[Any], secs: float) -> Any:
+    def _called(self, call: Any, arguments: Sequence[Any], secs: float) -> Any:
         cancellation = private.cancellation_manager()  # An error cancels its call's manager.
+        limit = _Limit(secs, cancellation) if secs else None
         self._waiting.add(cancellation)
-        is_late = threading.Event()
-
-        def end() -> None:
-            is_late.set()
-            cancellation.start_cancel()
-
-        timer = threading.Timer(secs, end) if secs else None
-        if timer is not None:
-            timer.start()
         try:
-            return cancellation.get_cancelable_function(function)(*arguments)
+            return call(arguments, cancellation)
         except tf1.errors.OpError as error:
-            if is_late.is_set():
+            if limit is not None and limit.is_over:
                 late = f"Timed out after {secs:g} s, the limit of tf.RunOptions"
                 raise tf1.errors.DeadlineExceededError(None, None, late) from None
             raise type(error)(None, None, _of_session(error.message)) from None
         finally:
-            if timer is not None:
-                timer.cancel()
             self._waiting.discard(cancellation)
+            if limit is not None:
+                limit.cancel()
 
     @property
     def dependence(self) -> Dependence:
@@ -226,7 +216,7 @@ class GraphSession:
                     with tf.device(counter.device):
                         self._counters[name] = tf.Variable(counter.initial(), name="counter")
             handles = {name: counter.handle for name, counter in self._counters.items()}
-            return cut, part.function(cut, handles, self._cluster.device)
+            return cut, private.caller(part.function(cut, handles, self._cluster.device))
 
     def _device(self, op: Any) -> str:
         home = self._known.homes.of(op) if self._cluster.own_task else ""
@@ -269,15 +259,55 @@ class GraphSession:
                 part.free(list(nodes.values()))
 
 
+class _Limit(threading.Timer):
+    """Cancels a call after some time.
+
+    Attributes:
+      is_over: whether it has done so.
+    """
+
+    def __init__(self, secs: float, cancellation: Any) -> None:
+        super().__init__(secs, self._end)
+        self._cancellation = cancellation
+        self.is_over = False
+        self.start()
+
+    def _end(self) -> None:
+        self.is_over = True
+        self._cancellation.start_cancel()
+
+
 def _tensor(value: Any, dtype: Any) -> Any:
     """Returns an argument of a function: a copy, unless nobody can write to the array."""
-    owner = value
+    array = np.asarray(value)
+    if array.dtype.hasobject or array.dtype != dtype.as_numpy_dtype:
+        with eagerly():
+            return tf.constant(value, dtype)
+    is_shared = array.__array_interface__["data"][0] % _alignment() == 0
+    if is_shared and _is_writable(array):
+        array = array.copy()
+    return private.tensor_in_memory_of(array, dtype)
+
+
+@functools.lru_cache(maxsize=None)
+def _alignment() -> int:
+    """Returns to how many bytes an array is aligned that TensorFlow uses without a copy."""
+    for size in (16, 32):
+        array = np.zeros(256, np.uint8)
+        begin = (size - array.ctypes.data) % (2 * size)
+        part = array[begin : begin + 64]
+        tensor = private.tensor_in_memory_of(part, tf.uint8)
+        part[0] = 1
+        if tensor.numpy()[0]:
+            return size
+    return 64
+
+
+def _is_writable(array: np.ndarray) -> bool:
+    owner: Any = array
     while isinstance(owner, np.ndarray) and owner.base is not None and not owner.flags.writeable:
         owner = owner.base
-    is_final = isinstance(owner, np.ndarray) and not owner.flags.writeable
-    if is_final and value.dtype == dtype.as_numpy_dtype and not value.dtype.hasobject:
-        return private.tensor_in_memory_of(value, dtype)
-    return tf.constant(value, dtype)
+    return not isinstance(owner, np.ndarray) or bool(owner.flags.writeable)
 
 
 @functools.lru_cache(maxsize=None)

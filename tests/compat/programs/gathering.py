@@ -290,6 +290,29 @@ def failure() -> dict[str, Any]:
     return found
 
 
+def failure_of_a_full_group() -> dict[str, Any]:
+    """The third of five calls fails while the program makes more: none behind it is done."""
+    tf1.reset_default_graph()
+    given = tf1.placeholder(tf1.int32, [], name="given")
+    total = tf1.get_variable("total", initializer=0)
+    with tf1.control_dependencies([tf1.debugging.assert_less(given, 10)]):
+        train = tf1.assign_add(total, given)
+    returned, message, value = 0, "", None
+    with opened() as session, contextlib.redirect_stdout(io.StringIO()):
+        with compat.ahead(GROUP, after=0):
+            try:
+                for number in (1, 2, 30, *range(4, 10)):
+                    value = session.run([train, total], {given: number})[1]
+                    returned += 1
+                float(value)  # type: ignore[arg-type]
+            except tf1.errors.InvalidArgumentError as error:
+                message = str(error).partition(":")[0]
+        expected = (
+            f"call 3 of 5 that were gathered has failed, {returned - 3} behind it are not made"
+        )
+        return {"says": message == expected or message, "total": int(session.run(total))}
+
+
 def interruption() -> dict[str, Any]:
     """Ctrl-C after three calls that are gathered."""
     tf1.reset_default_graph()
@@ -350,6 +373,7 @@ def main() -> None:
     found: dict[str, Any] = {name: compared(function) for name, function in CASES.items()}
     found["use"] = kinds_of_use()
     found["failure"], found["interruption"] = failure(), interruption()
+    found["failure of a full group"] = failure_of_a_full_group()
     found["summaries"], found["waiting"] = summaries(Path.cwd() / "written"), waiting()
     print(json.dumps(found, default=lambda value: value.item()))
 
