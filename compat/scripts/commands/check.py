@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
         parser.error("no script was given")
     chosen = catalog.selected(options)
     found = (os.path.normpath(file) for path in options.path for file in sources.files(path))
-    files = dict.fromkeys(found)  # Each once.
+    files = dict.fromkeys(found)  # Each file once, in the order of the arguments.
     findings = [finding for file in files for finding in sources.check(file, chosen)]
     _print(formats.FORMATS[options.format](findings, len(files)))
     return int(any(finding.fails for finding in findings))
@@ -50,5 +50,6 @@ def _print(text: str) -> None:
     shown = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
         print(shown, flush=True)
-    except BrokenPipeError:  # `| head` has closed the pipe, and Python flushes again at exit.
+    # `| head` has closed the pipe; without this, Python would flush it again at exit and fail.
+    except BrokenPipeError:
         discard(sys.stdout)

@@ -1,7 +1,8 @@
-"""`python -m compat migrate`: writes a TensorFlow 0.8 to 1.15 script anew, for today's release.
+"""`python -m compat migrate`: migrates a TensorFlow 0.8 to 1.15 script to today's release.
 
-The new program imports `compat.v1` as `tf`, and runs with plain `python`. The script stays as it
-is. What cannot be moved is left, with a numbered comment that says what to do by hand.
+The new program imports `compat.v1` as `tf`, and runs with plain `python`. The script itself is
+not changed. A part that cannot be migrated stays as it is, with a numbered comment that explains
+how to change it by hand.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def main(argv: list[str]) -> int:
     elif migrated.is_changed:
         _write(output, _content(options.path, migrated.text))
         print(f"wrote {output}")
-        # Of a script with modules to migrate as well, `prove` migrates all.
+        # If the script has modules to migrate as well, `prove` migrates them all.
         words = [*([] if "modules" in migrated.counts else [f"--b={output}"]), options.path]
         if options.prove:
             return max(code, proving.main(words))
@@ -101,10 +102,10 @@ def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
 
 
 def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
-    """Migrates the scripts in a folder; those that have nothing to do with TensorFlow are copied.
+    """Migrates the scripts in a folder; copies files that do not use TensorFlow.
 
-    A script may have the names of TensorFlow from a module of its own. One that cannot be migrated
-    is named, and left out.
+    A script may get the names of TensorFlow from a module in the folder. Scripts that cannot be
+    migrated are listed and left out.
     """
     if not (options.output or options.diff):
         raise UserError(
@@ -138,7 +139,7 @@ def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
 
 
 def _uses(file: str) -> bool:
-    """Whether a script names TensorFlow; one that cannot be read does not."""
+    """Returns whether a script names TensorFlow; False if it cannot be read."""
     try:
         return any("tensorflow" in part.text for part in conversion.read(file))
     except UserError:
@@ -220,7 +221,7 @@ def _print_diff(path: str, output: str, text: str) -> None:
 
 
 def _content(path: str, text: str) -> bytes:
-    """Returns the bytes of a new program: UTF-8 with the line ends of the old one, or the old."""
+    """Returns the bytes of a file: a new program in UTF-8 with the old line ends, or a copy."""
     with open(path, "rb") as file:
         old = file.read()
     if text == conversion.read(path)[0].text:

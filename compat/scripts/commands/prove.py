@@ -1,8 +1,8 @@
 """`python -m compat prove`: runs a program twice from the same values and batches, and compares.
 
-Both runs begin with the variables of A and take its batches and random numbers. The losses of all
-training calls are compared; where they first differ, the variables, gradients and operations of
-the call that caused it.
+Both runs start from the variables of A, and use its batches and random numbers. The losses of all
+training calls are compared. For the first call whose losses differ, the variables, gradients and
+operations are compared as well, to find the cause.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def _prove(
     a, b = run_both("", options.steps, 1, None)
     found = comparison.compare(a, b, options.rtol, options.each)
     traced = None
-    cause = 0 if gathers else found.cause  # Of gathered calls none but the last is recorded.
+    # Of the calls that were gathered, only the last one is recorded.
+    cause = 0 if gathers else found.cause
     if cause == 1:
         traced = operations.trace(a, b, 1)
     elif cause:

@@ -1,6 +1,7 @@
 """`python -m compat run`: runs an unchanged TensorFlow 0.8 to 1.15 script on today's release.
 
-The script runs with your permissions, as with `python SCRIPT`, and downloads only what it requests.
+The script runs with your permissions, as with `python SCRIPT`. It downloads only
+the files that the script requests.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [argumen
 
 
 def main(argv: list[str]) -> int:
-    """Runs the command line of `run`; returns the exit code, which is the script's."""
+    """Runs the command line of `run`; returns the exit code of the script."""
     options = parser().parse_args(argv)
     kind, target, arguments = program(options)
     if options.cluster:
@@ -59,7 +60,7 @@ def main(argv: list[str]) -> int:
 
 
 def _prepare(options: argparse.Namespace, target: str) -> None:
-    """Makes this process, and those that it starts, what the script expects to run in."""
+    """Prepares this process, and the child processes that it starts, for the script."""
     era.chosen = options.era
     if options.hosts:
         os.environ[inherited.HOSTS] = json.dumps(addresses.parse(options.hosts))
@@ -72,7 +73,8 @@ def _prepare(options: argparse.Namespace, target: str) -> None:
     os.environ.update(tasks.log_level())
     inherited.prepare_children(_own(options))
     if options.runtime == "modern":
-        namespace.when_loaded.insert(0, _MODERN)  # What changes sessions besides stands on it.
+        # This comes first: other patches of sessions are applied on top of it.
+        namespace.when_loaded.insert(0, _MODERN)
     namespace.when_loaded.extend(namespace.FOR_SCRIPTS)
     if options.allow_network:
         os.environ[inherited.ALLOW_NETWORK] = "1"
@@ -115,7 +117,8 @@ def parser() -> argparse.ArgumentParser:
     add("--local", action="store_true", help="map all hosts to this machine")
     add("--allow_network", action="store_true", help="allow other machines: see docs/security.md")
     for flag in ("-u", "-B", "-O", "-s", "-E", "-I"):
-        add(flag, action="store_true", help=argparse.SUPPRESS)  # Python's own.
+        # These are options of Python itself.
+        add(flag, action="store_true", help=argparse.SUPPRESS)
     add("-m", dest="module", nargs=argparse.REMAINDER, help="run a module")
     add("-c", dest="code", nargs=argparse.REMAINDER, help="run a line of code")
     add("script", nargs=argparse.REMAINDER, help="a Python file or a notebook")
@@ -219,7 +222,7 @@ def _run_module(name: str, arguments: list[str]) -> None:
     """Runs a module; one that belongs to the script sees the script's `tensorflow`."""
     sys.path[0] = os.getcwd()
     spec: Any = None
-    with contextlib.suppress(ImportError):  # Said by what runs it then.
+    with contextlib.suppress(ImportError):  # Running the module reports the error.
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
@@ -246,7 +249,7 @@ def _show(error: BaseException, script: str) -> int:
 
 
 def _known(error: BaseException | None) -> BaseException | None:
-    """Returns the error of ours that is `error` or one of its causes, else None."""
+    """Returns the UserError that is `error` or one of its causes, or None."""
     while error is not None:
         if isinstance(error, (UserError, PeerError, *_MISSING)):
             return error
@@ -260,7 +263,7 @@ def _place(error: BaseException, script: str) -> str:
     """Returns "file:line" of the script's innermost line."""
     place = script
     for frame, line in traceback.walk_tb(error.__traceback__):
-        # The script's code has builtins of its own.
+        # Modules of the script have a dictionary of builtins of their own.
         if "__import__" in frame.f_builtins and frame.f_builtins is not vars(builtins):
             place = f"{frame.f_code.co_filename}:{line}"
     return place

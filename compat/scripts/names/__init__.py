@@ -1,1 +1,1 @@
-"""Tables of the names that releases since 2016 removed or changed, each with what serves it."""
+"""Tables of the names that releases since 2016 removed or changed, with their replacements."""

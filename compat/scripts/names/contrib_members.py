@@ -1,4 +1,4 @@
-"""Names under `tf.contrib` that have the same name in what serves them."""
+"""Names under `tf.contrib` whose replacement has the same name in another module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ESTIMATOR = "tensorflow_estimator._api.v1.estimator"
 INSIDE = "tensorflow.python."
 _SUMMARIES = "compat.scripts.shims.summaries:"
 
-# Modules under tf.contrib, what serves names in them, and the names, which are the same there.
+# Modules under tf.contrib: the module with the replacements, and the names, equal in both.
 MEMBERS = (
     ("", "tf.", "autograph data distributions feature_column keras saved_model signal xla"),
     ("compiler", "tf.", "xla"),

@@ -9,7 +9,7 @@ from compat.scripts.names.contrib_unserved import UNSERVED
 
 _LOSSES = ("sigmoid", "softmax", "sparse_softmax")
 _SETS = ("difference", "intersection", "size", "union")
-# What serves names under tf.contrib, and the names.
+# Replacements of names under tf.contrib, and the names.
 _SERVED = {
     **{
         f"compat.scripts.shims.arguments:nn_{name}_cross_entropy_with_logits": (
@@ -116,7 +116,7 @@ _SERVED = {
     SLIM + "training.evaluation:": "training.python.training.evaluation",
 }
 
-# As above, each with a note.
+# The same, each with a note.
 _NOTED = {
     "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
     **{
@@ -145,5 +145,5 @@ def _names() -> dict[str, tuple[str, str]]:
     return names
 
 
-# Name under tf.contrib: what serves it ("" for nothing), and a note.
+# By the name under tf.contrib: its replacement ("" for none), and a note.
 NAMES: Mapping[str, tuple[str, str]] = _names()

@@ -1,10 +1,10 @@
-"""The names under `tf.contrib` that nothing serves, with the reasons."""
+"""The names under `tf.contrib` that have no replacement, with the reasons."""
 
 from __future__ import annotations
 
 from typing import Mapping
 
-# By the reason.
+# The names by the reason.
 UNSERVED: Mapping[str, str] = {
     "its package, TensorFlow Addons, is no longer maintained": (
         "image.dense_image_warp image.interpolate_spline image.sparse_image_warp"

@@ -1,4 +1,4 @@
-"""The names and arguments that NumPy removed or changed since 2016, and what serves them."""
+"""The names and arguments that NumPy removed or changed since 2016, with their replacements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Mapping
 
 _OWN = "compat.scripts.shims.arrays:"
 
-# Names by the release without them: what serves them ("*" stands for the name itself), the names.
+# By the release that removed the names: the replacement ("*" stands for the name), the names.
 GONE: Mapping[str, Mapping[str, str]] = {
     "1.18": {"numpy.testing:": "testing.utils", "numpy:ndim": "rank"},
     "1.23": {
@@ -75,18 +75,18 @@ GONE: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# Functions that are still there and take less than they did, served by `_OWN`: their names.
+# Functions that accept less than they did; `_OWN` has replacements of the same names.
 CHANGED = (
     "amax amin array asanyarray asarray bincount column_stack dstack fromstring hstack linspace "
     "load max mean min set_printoptions stack std sum unique var vstack"
 )
-# Those that took whole floats as sizes.
+# Functions that accepted floats without a fraction as sizes.
 SIZED = (
     "empty eye full identity ones tile zeros random.choice random.normal random.permutation "
     "random.rand random.randn random.uniform"
 )
 
-# Arguments that were renamed (or removed: "").
+# The new names of arguments by their old ones; "" for a removed argument.
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "array2string": {"style": ""},
     "correlate": {"old_behavior": ""},

@@ -6,7 +6,7 @@ from typing import Mapping
 
 _OWN = "compat.scripts.shims."
 
-# Functions and classes that are still there and take less than they did, and what serves them.
+# Functions and classes that accept less than they did, and their replacements.
 CHANGED: Mapping[str, str] = {
     "matplotlib.use": _OWN + "plots:use",
     "pandas.concat": _OWN + "frames:concat",
@@ -34,7 +34,7 @@ _SCORES = {
         name: f"neg_{name}" for name in ("log_loss", "mean_absolute_error", "mean_squared_error")
     }
 }
-# Arguments of scikit-learn with values that have another name.
+# Arguments of scikit-learn whose values have been renamed.
 VALUES: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "sklearn.ensemble.ExtraTreesClassifier": _AUTO_FEATURES,
     "sklearn.ensemble.ExtraTreesRegressor": {**_ALL_FEATURES, "criterion": _ERRORS},
@@ -54,7 +54,7 @@ VALUES: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "sklearn.tree.DecisionTreeRegressor": {**_ALL_FEATURES, "criterion": _ERRORS},
 }
 
-# Functions and classes that took arguments by position: the names of these.
+# Functions and classes whose arguments were positional once: the names of these arguments.
 POSITIONS: Mapping[str, str] = {
     "sklearn.cluster.KMeans": "n_clusters init n_init max_iter",
     "sklearn.datasets.load_iris": "return_X_y",
@@ -71,7 +71,7 @@ POSITIONS: Mapping[str, str] = {
 _HOLD = {"hold": ""}
 _AXES = {"axisbg": "facecolor"}
 _SCALE = {"nonposx": "nonpositive", "nonposy": "nonpositive"}
-# Arguments that were renamed (or removed: "").
+# The new names of arguments by their old ones; "" for a removed argument.
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     **{
         f"matplotlib.pyplot.{name}": _HOLD

@@ -1,4 +1,4 @@
-"""The names that packages other than NumPy removed or changed since 2016, and what serves them."""
+"""The names that packages other than NumPy changed since 2016, with their replacements."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _OPTIMIZERS = "Adadelta Adagrad Adam Adamax Nadam RMSprop"
 _SPLITS = "KFold LabelKFold LeaveOneOut ShuffleSplit StratifiedKFold StratifiedShuffleSplit"
 
 
-# By the package, and its release without them: what serves them ("*" stands for the last part of
-# the name), the names.
+# By the package and the release that removed the names: the replacement ("*" stands for the last
+# part of the name), and the names.
 GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     # Keras 3 has no sessions.
     "Keras": {
@@ -29,7 +29,7 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             _KERAS + "models:": "keras.engine.training",
             _KERAS + "utils:": within("keras.utils", "generic_utils np_utils vis_utils"),
         },
-        # Until 2.8; from 2.9 on it has them.
+        # Releases until 2.8 need these; later ones have the names.
         "2.5": {
             f"keras.optimizer_v2.{module}:*": f"keras.optimizers.{name}"
             for module, name in (
@@ -225,7 +225,7 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "six": {"1.17": {"pickle:": "six.moves.cPickle"}},
 }
 
-# Names that nothing serves: the release without them, and why or what to do.
+# Names without a replacement: the release that removed them, and the reason or the remedy.
 UNSERVED: Mapping[str, tuple[str, str]] = {
     "pandas.Panel": ("pandas 0.25", "a DataFrame with a MultiIndex is the successor"),
     "scipy.misc.imfilter": ("SciPy 1.2", "PIL.ImageFilter has the filters"),
@@ -258,7 +258,7 @@ UNSERVED: Mapping[str, tuple[str, str]] = {
 # Packages that need a TensorFlow that is prepared for the script.
 ON_TENSORFLOW = ("keras",)
 
-# Modules that a function `install` completes when a script imports them.
+# Modules to which a function `install` adds names when a script imports them.
 PREPARED: Mapping[str, str] = {
     "PIL.ImageDraw": _OWN + "images",
     "PIL.ImageFont": _OWN + "images",

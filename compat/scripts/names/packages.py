@@ -1,7 +1,7 @@
 """The names that Python's library, NumPy and other packages removed or changed since 2016.
 
-As in `table`, an attribute of a module ("numpy:prod") serves a name, or a whole module ("joblib:"),
-which also serves the names below.
+As in `table`, the replacement of a name is an attribute of a module ("numpy:prod") or a whole
+module ("joblib:"), which also replaces the names below it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def _gone() -> dict[str, Served]:
     return found
 
 
-# Names that are gone.
+# Names that were removed.
 GONE: Mapping[str, Served] = _gone()
-# Functions that took whole floats as sizes. Few calls give them any.
+# Functions that accepted floats without a fraction as sizes. Few calls pass any.
 SIZED = {_NUMPY + name for name in numpy_names.SIZED.split()}
-# Functions and classes that are still there, and what serves them.
+# Functions and classes that still exist, and their replacements.
 CHANGED: Mapping[str, str] = {
     **{
         _NUMPY + name: "compat.scripts.shims.arrays:" + name.replace(".", "_")
@@ -48,17 +48,17 @@ CHANGED: Mapping[str, str] = {
     **python_names.CHANGED,
     **package_arguments.CHANGED,
 }
-# Functions and classes with arguments that were renamed, or removed (""): their old and new names.
+# Functions and classes with renamed arguments: the new names by the old ones; "" for removed ones.
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     **{_NUMPY + name: arguments for name, arguments in numpy_names.ARGUMENTS.items()},
     **python_names.ARGUMENTS,
     **package_arguments.ARGUMENTS,
 }
-# Functions and classes that took arguments by position: the names of these.
+# Functions and classes whose arguments were positional once: the names of these arguments.
 POSITIONS: Mapping[str, str] = package_arguments.POSITIONS
-# Functions and classes with values of arguments that were renamed.
+# Functions and classes with arguments whose values have been renamed.
 VALUES: Mapping[str, Mapping[str, Mapping[str, object]]] = package_arguments.VALUES
 _NAMES = {*GONE, *CHANGED, *ARGUMENTS, *POSITIONS, *VALUES}
-# Modules with such names in them.
+# Modules that contain such names.
 MODULES = {name.rsplit(".", count)[0] for name in _NAMES for count in range(1, name.count(".") + 1)}
 PACKAGES = {name.partition(".")[0] for name in _NAMES} | set(package_names.PREPARED)

@@ -1,4 +1,4 @@
-"""The names that Python's library removed or changed since 2016, and what serves them."""
+"""The names that Python's library removed or changed since 2016, with their replacements."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ _OWN = "compat.scripts.shims.python:"
 
 
 def within(module: str, names: str) -> str:
-    """Returns names with that of their module before each."""
+    """Returns names with the name of their module before each."""
     return " ".join(f"{module}.{name}" for name in names.split())
 
 
-# By the release of Python without them: what serves them ("*" stands for the last part), the names.
+# By the release of Python that removed the names: the replacement ("*" stands for the last part),
+# the names.
 GONE: Mapping[str, Mapping[str, str]] = {
     "3.0": {
         "builtins:filter": "itertools.ifilter",
@@ -84,7 +85,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# Functions that are still there and take less than they did, and what serves them.
+# Functions that accept less than they did, and their replacements.
 CHANGED: Mapping[str, str] = {
     "importlib.reload": "compat.scripts.view.python2_builtins:classic_reload",
     "random.sample": _OWN + "random_sample",

@@ -1,7 +1,8 @@
 """The table of names that scripts of 2016 to 2019 use and `tf.compat.v1` lacks.
 
-A name is served by another one ("tf.multiply"), by an attribute of a module ("...arrays:concat"),
-or by a whole module ("tf_slim:"), which also serves the names below without entries of their own.
+The replacement of a name is another name ("tf.multiply"), an attribute of a module
+("...arrays:concat"), or a whole module ("tf_slim:"), which also replaces the names below that
+have no entries of their own.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from compat.scripts.names import contrib_names
 class Served(NamedTuple):
     """An entry of the table."""
 
-    by: str  # What serves the name, as above; "" if nothing does.
+    by: str  # The replacement of the name, as above; "" if there is none.
     gone: str  # The release that removed the name; "" if none did.
-    note: str = ""  # Remark for the user; the reason, if nothing serves the name.
+    note: str = ""  # A remark for the user; the reason, if there is no replacement.
 
 
 _SHIMS, _CLUSTERS = "compat.scripts.shims.", "compat.scripts.clusters."
 _CONTRIB = "compat.contrib."
 _V1 = "compat.v1."
 
-# Renamed in 1.0, by TensorFlow's own list, and from 1.0 to 1.15, which have no list.
+# Renamed in 1.0, from TensorFlow's own list, and from 1.0 to 1.15, for which it has no list.
 _RENAMED = {
     "batch_band_part": "matrix_band_part",
     "batch_set_diag": "matrix_set_diag",
@@ -56,7 +57,7 @@ _BATCHED = (
     "self_adjoint_eigvals svd"
 )
 
-# Modules of ours, the release that removed the names they serve, and the names.
+# Modules of ours, the release that removed the names they replace, and the names.
 _OWN_NAMES = (
     # Functions whose arguments had another order or other names.
     (
@@ -75,9 +76,9 @@ _OWN_NAMES = (
         "",
         "keras.Model keras.Sequential keras.models.Model keras.models.Sequential zeros_initializer",
     ),
-    # Summaries with unprefixed tags.
+    # Summaries whose tags are not prefixed by name scopes.
     (_SHIMS + "summaries", "1.0", "audio_summary histogram_summary image_summary scalar_summary"),
-    # Names that take addresses.
+    # Names whose arguments are addresses.
     (
         _CLUSTERS + "distributed",
         "",
@@ -162,18 +163,18 @@ _PACKAGES = {
     name.rsplit(".", count)[0] for name in NAMES for count in range(1, name.count(".") + 1)
 }
 
-# Names that accept more than contrib of TensorFlow 1.15: calls of 0.x, local data.
+# Names that accept more than in TensorFlow 1.15: calls of 0.x, local data.
 _ADAPTERS = (_CELLS, _SHIMS + "summaries:", _CONTRIB + "tutorials.")
 
 
 def adapts(name: str) -> bool:
-    """Whether an entry also applies where the installed TensorFlow has the name itself."""
+    """Returns whether an entry also applies if the installed TensorFlow has the name itself."""
     entry = NAMES.get(name)
     return entry is not None and entry.by.startswith(_ADAPTERS) and not entry.by.endswith("cells:")
 
 
 def under(name: str) -> bool:
-    """Whether the table has names below `name`, as "nn.seq2seq" is below "nn"."""
+    """Returns whether the table has names below `name`, as "nn.seq2seq" is below "nn"."""
     return name in _PACKAGES
 
 
@@ -187,12 +188,12 @@ def find(name: str) -> Served | None:
 
 
 def plain(name: str) -> str:
-    """Returns a name of `tf.compat.v1`, which scripts see completed as well, as one of `tf`."""
+    """Returns a name of `tf.compat.v1` as one of `tf`: scripts see the same names in both."""
     return name[len(_V1) :] if name.startswith(_V1) else name
 
 
 def importable(by: str, ours: str) -> str:
-    """Returns the name that a program imports; where internal modules serve it, it is `ours`."""
+    """Returns the name that a program imports; `ours` if internal modules replace it."""
     is_internal = by.startswith("compat.") or "._" in by
     return ours if is_internal else by.replace(":", ".").strip(".")
 

@@ -21,7 +21,7 @@ from compat.scripts.reading.arrays import (
 
 
 class _Number:
-    """An array of one element that `%` formats as a number or as the array."""
+    """An array with one element, which `%` formats as a number or as an array."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -44,12 +44,12 @@ def _is_one(value: Any) -> bool:
 
 
 def classic_number(value: Any) -> Any:
-    """Returns the element of an array with one, which NumPy 2.4 does not convert to a number."""
+    """Returns the element of an array of one, which NumPy 2.4 does not convert to a number."""
     return value.item() if isinstance(value, ndarray) and value.size == 1 else value
 
 
 def classic_element(value: Any, owner: Any) -> Any:
-    """Returns what to assign to an element of `owner`: of an array with one element, a scalar."""
+    """Returns the value to assign to an element of `owner`: a scalar for an array of one."""
     if isinstance(owner, ndarray) and _is_one(value) and owner.dtype != object:
         return np.asarray(value).reshape(())[()]
     return value
@@ -75,18 +75,18 @@ def _wrapped(values: Any) -> Any:
 
 
 def classic_truth(value: Any) -> Any:
-    """Returns a value to test; False for an empty array."""
+    """Returns a value whose truth can be tested; False for an empty array."""
     return False if isinstance(value, ndarray) and value.size == 0 else value
 
 
 def classic_whole(value: Any, other: Any) -> Any:
-    """Returns what to compare with None or a text; of an array, something that equals neither."""
+    """Returns the value to compare with None or a string; for an array, one equal to neither."""
     is_array = isinstance(value, ndarray)
     return ... if is_array and (other is None or value.dtype.kind in "biufc") else value
 
 
 def classic_method(owner: Any, name: str) -> Any:
-    """Returns a method, also one that NumPy 2 or Python removed."""
+    """Returns a method of `owner`, including methods that NumPy 2 or Python removed."""
     if hasattr(owner, name):
         return getattr(owner, name)
     if name in _METHODS and (name not in RENAMED or isinstance(owner, (ndarray, np.generic))):

@@ -10,7 +10,7 @@ from compat.scripts.reading.frames import COLUMN, VALUES
 
 
 class _Column:
-    """A column of a frame; what is done to it in place is stored in the frame."""
+    """A column of a frame; changes in place are stored in the frame, as before pandas 3."""
 
     def __init__(self, frame: Any, name: Any) -> None:
         self._frame, self._name = frame, name
@@ -33,7 +33,7 @@ class _Column:
 
 
 class _Values:
-    """The values of a frame, a series or a column of a frame; assigning to some changes it."""
+    """The values of a frame, a series or a column; assigning to elements changes the owner."""
 
     def __init__(self, owner: Any, name: Any = None) -> None:
         self._owner, self._name = owner, name
@@ -50,12 +50,13 @@ class _Values:
         values[places] = value
         if self._name is not None:
             self._owner[self._name] = values
-        elif now.ndim == 1 or now.dtypes.nunique() == 1:  # Of several types they were a copy.
+        # With several types, the values were a copy in old releases, too.
+        elif now.ndim == 1 or now.dtypes.nunique() == 1:
             now.iloc[:] = values
 
 
 def classic_column(owner: Any, key: Any, is_attribute: bool = False) -> Any:
-    """Returns `owner[key]`, or its attribute; of a frame, a column that changes the frame."""
+    """Returns `owner[key]`, or its attribute; for a frame, a `_Column`."""
     is_of_pandas = type(owner).__module__.partition(".")[0] == "pandas"
     if is_attribute and key == "values":
         if isinstance(owner, _Column):
@@ -70,7 +71,7 @@ def classic_column(owner: Any, key: Any, is_attribute: bool = False) -> Any:
 
 
 def classic_values(values: Any) -> Any:
-    """Returns the attribute `values` of an object; of a frame, an array that can be changed."""
+    """Returns the attribute `values` of an object; a copy if pandas made it read-only."""
     if isinstance(values, ndarray) and not values.flags.writeable:
         return values.copy()
     return values

@@ -1,7 +1,7 @@
-"""Gives a script's own modules their own `import`, without changing it for any other module.
+"""Gives the modules of a script their own `import`, without changing it for any other module.
 
-`import tensorflow` in one of them returns the module that the script expects, by their own
-builtins, while installed packages import the real one.
+`import tensorflow` in a module of the script returns the module that the script expects, while
+installed packages import the real one. The builtins of the script's modules make the difference.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from compat.scripts.view import (
 )
 
 _ROOT = str(Path(__file__).resolve().parents[3])
-# Computed once, early: Python 3.13 imports modules to find it, which would call our finder.
+# Computed once, early: Python 3.13 computes it by imports, which would call our finder.
 _PYTHONS = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
 _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
 _INSTALLED = tuple(os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS)
-# Packages beside this one, whose names scripts give to folders of their own.
+# Packages beside this one; scripts have folders with the same names.
 _COMMON = ("experiments", "models")
 
 
@@ -56,7 +56,8 @@ def _builtins_for(part: conversion.Source) -> dict[str, Any]:
                 return libraries.load(name, fromlist or ())
         try:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
-        except ModuleNotFoundError as error:  # Python 2 alone may also have what 3 can read.
+        # As in Python 2, a module without absolute imports also imports from its own package.
+        except ModuleNotFoundError as error:
             if level or error.name != top or not is_relative or not _has(globals, top):
                 raise
             return builtins.__import__(name, globals, locals, fromlist or (), 1)
@@ -66,7 +67,7 @@ def _builtins_for(part: conversion.Source) -> dict[str, Any]:
 
 
 def _has(importer: Any, name: str) -> bool:
-    """Whether the package of a module, by its globals, has a module of this name."""
+    """Returns whether the package of a module, given by its globals, has a module `name`."""
     package = (importer or {}).get("__package__")
     full = f"{package}.{name}"
     return bool(package) and (full in sys.modules or importlib.util.find_spec(full) is not None)
@@ -83,21 +84,21 @@ def _import_tensorflow(name: str, fromlist: Sequence[str]) -> Any:
             except namespace.MissingName as error:
                 raise ImportError(str(error), name=f"{name}.{attribute}") from None
             except AttributeError:
-                pass  # Python reports it, with the script's line.
+                pass  # Python reports the error, with the line of the script.
     return module
 
 
 def _is_of_script(path: str) -> bool:
-    """Whether a file belongs to the script, not to Python, an installed package or this one."""
+    """Returns whether a file belongs to the script, not to Python or an installed package."""
     path = os.path.realpath(path)
     is_package = {"site-packages", "dist-packages"} & set(path.split(os.sep))
     return not is_package and not path.startswith(_INSTALLED)
 
 
 def find_common(name: str) -> importlib.machinery.ModuleSpec | None:
-    """Returns where a package is that is not the one of this name beside ours, or None.
+    """Returns the path of a package that has this name and is not ours, or None.
 
-    Python prefers any package to a folder without `__init__.py`, wherever that is on its path.
+    Python prefers a package anywhere on its path to a folder without `__init__.py`.
     """
     if name not in _COMMON:
         return None
@@ -114,7 +115,7 @@ class Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         spec = find_common(fullname) if path is None else None
         if spec is not None and spec.loader is None:
-            return spec  # A folder without `__init__.py`.
+            return spec  # The module is a folder without `__init__.py`.
         spec = spec or importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None or not spec.origin or not spec.origin.endswith(".py"):
             return None
@@ -137,7 +138,7 @@ class Loader(importlib.abc.Loader):
     def get_filename(self, name: str) -> str:
         return self._path
 
-    def get_source(self, name: str) -> str:  # For `inspect`.
+    def get_source(self, name: str) -> str:  # `inspect` calls this method.
         return conversion.read(self._path)[0].text
 
     def is_package(self, name: str) -> bool:
@@ -145,7 +146,7 @@ class Loader(importlib.abc.Loader):
 
 
 def run(part: conversion.Source, module: types.ModuleType) -> None:
-    """Runs a part of the script in one of its modules."""
+    """Runs one part of the script's text in one of its modules."""
     code = part.code()
     module.__dict__["__builtins__"] = _builtins_for(part)
     exec(code, module.__dict__)  # noqa: S102 - To run the script is what the user asked for.

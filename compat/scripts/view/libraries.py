@@ -1,6 +1,7 @@
 """Provides Python's library, NumPy and other packages with the names that they once had.
 
-The script's own modules see views; all other modules see the packages as they are.
+The modules of the script see views of these packages; all other modules see the packages
+themselves.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from compat.scripts.view.namespace import MissingName
 
 
 class MissingImport(ImportError):
-    """Raised for the import of a name that is gone, and that nothing serves."""
+    """Raised for the import of a removed name that has no replacement."""
 
 
 class OldLibrary(types.ModuleType):
-    """A module with its old names; what is set on it is set on the module of today."""
+    """A module with its old names; assignments to attributes change the module of today."""
 
     def __init__(self, name: str, real: Any, replaced: bool) -> None:
         super().__init__(name, real.__doc__)
@@ -37,7 +38,8 @@ class OldLibrary(types.ModuleType):
             return _public(self._name, self._real)
         value = _look_up(f"{self._name}.{attribute}", self._real, self._replaced)
         if self._name not in _CHANGING:
-            vars(self)[attribute] = value  # The next lookup does not come here.
+            # Store the value, so that the next lookup does not call this method.
+            vars(self)[attribute] = value
         return value
 
     def __setattr__(self, attribute: str, value: Any) -> None:
@@ -53,12 +55,14 @@ class OldLibrary(types.ModuleType):
 _CHANGING = {"sys"}
 _REWORDED = {*packages.ARGUMENTS, *packages.POSITIONS, *packages.VALUES}
 _CHANGED = {*packages.GONE, *packages.CHANGED, *_REWORDED, *packages.MODULES}
-_BEFORE = ("compat.", "tf_keras.")  # What serves a module even if it is still there.
-_HOOKS = {"__all__", "__dir__", "__getattr__"}  # Of the module itself; the view has its own.
+# Replacements from these packages are used even if the module still has the name.
+_BEFORE = ("compat.", "tf_keras.")
+# Attributes of the module itself; the view has its own.
+_HOOKS = {"__all__", "__dir__", "__getattr__"}
 
 
 def _public(name: str, real: Any) -> list[str]:
-    """Returns what `from NAME import *` imports, which is none of Python's own types."""
+    """Returns the names that `from NAME import *` imports, without types that are Python's own."""
     own = getattr(real, "__all__", [key for key in vars(real) if not key.startswith("_")])
     gone = {key: packages.GONE[f"{name}.{key}"].by for key in _gone(name)}
     known = {*own, *(key for key in gone if _has(name, real, key))}
@@ -66,7 +70,7 @@ def _public(name: str, real: Any) -> list[str]:
 
 
 def _gone(module: str) -> set[str]:
-    """Returns the names that are gone from a module, without those of modules below."""
+    """Returns the names that were removed from a module, without those of its submodules."""
     names = (key.rpartition(".") for key in packages.GONE)
     return {name for owner, _, name in names if owner == module}
 
@@ -80,7 +84,7 @@ def _has(name: str, real: Any, attribute: str) -> bool:
 
 
 def _look_up(name: str, real: Any, replaced: bool) -> Any:
-    """Returns what a name stands for in a script; `real` is today's parent module."""
+    """Returns the object of a name in a script; `real` is the parent module of today."""
     parent, _, last = name.rpartition(".")
     entry = packages.GONE.get(name)
     if entry is not None and (replaced or parent not in packages.GONE or last not in vars(real)):
@@ -111,7 +115,7 @@ def _missing(name: str, entry: Served) -> str:
 
 
 def _load(by: str) -> Any | None:
-    """Returns the object that serves a name, or None if this release of the package has none."""
+    """Returns the object that replaces a name, or None if the installed package has none."""
     place, _, attribute = by.partition(":")
     try:
         return getattr(importlib.import_module(place), attribute)
@@ -125,18 +129,19 @@ def with_arguments(
     order: str = "",
     values: Any = {},  # noqa: B006 - Read alone.
 ) -> Callable[..., Any]:
-    """Returns a function or class that takes the arguments that it once took.
+    """Returns a function or class that accepts the arguments of an old release.
 
     Args:
-      function: of today.
-      renamed: their new names by the old ones, or "" for those without effect.
-      order: the names of those by position, separated by spaces, where some are by name only today.
-      values: by the name of an argument, what its old values are called today.
+      function: The function or class of today.
+      renamed: The new names of arguments by their old ones; "" for arguments without effect.
+      order: The names of the positional arguments, separated by spaces, for arguments that are
+        keyword-only today.
+      values: The new names of values by their old ones, by the name of the argument.
     """
     names = order.split()
     try:
         accepted = inspect.signature(function).parameters
-    except ValueError:  # Of a builtin function.
+    except ValueError:  # A builtin function has no signature.
         accepted = {}  # type: ignore[assignment]
     most = sum(parameter.kind <= parameter.POSITIONAL_OR_KEYWORD for parameter in accepted.values())
 
@@ -158,7 +163,7 @@ def with_arguments(
 
 
 def _class(today: Any, call: Callable[..., Any]) -> Any:
-    """Returns a class of which `call` makes the objects, which are of the class of today."""
+    """Returns a class whose calls use `call`; its objects are of the class `today`."""
 
     class Worded(type(today)):  # type: ignore[misc]
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -174,12 +179,12 @@ def _class(today: Any, call: Callable[..., Any]) -> Any:
 
 
 def is_old(name: str) -> bool:
-    """Whether a module is in a package that has old names."""
+    """Returns whether a module is in a package that has old names."""
     return name.partition(".")[0] in packages.PACKAGES
 
 
 def load(name: str, fromlist: Sequence[str]) -> Any:
-    """Returns what `import NAME`, or `from NAME import FROMLIST`, gives a script."""
+    """Returns the module that `import NAME`, or `from NAME import FROMLIST`, binds in a script."""
     found = module(name)
     for attribute in fromlist:
         if attribute == "*":
@@ -199,23 +204,23 @@ def _import_if_there(name: str) -> None:
         module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
-            raise  # Of a module that it imports.
+            raise  # The failed import is one inside the module.
 
 
 def _first(places: Sequence[str]) -> Any:
-    """Returns the first of some modules that is there; raises the last one's ImportError."""
+    """Returns the first of some modules that can be imported; else raises the last error."""
     for place in places:
         try:
             return importlib.import_module(place)
         except ModuleNotFoundError as error:
             if place == places[-1] or not f"{place}.".startswith(f"{error.name}."):
-                raise  # Of a module that it imports.
+                raise  # The failed import is one inside the module.
     raise ImportError(f"no module to import among {places}")
 
 
 @functools.lru_cache(maxsize=None)
 def module(name: str) -> Any:
-    """Returns a module, or a view of it if it had other names; raises ImportError."""
+    """Returns a module, or a view of it if it has old names; raises ImportError."""
     parent, _, last = name.rpartition(".")
     entry = packages.GONE.get(name)
     above: Any = module(parent) if parent else None

@@ -22,16 +22,16 @@ VERSIONS = ("__version__", "__git_version__")
 _PUBLIC = "tensorflow."
 _IN_VAIN = "TF_USE_LEGACY_KERAS set to True, but"
 _OF_THE_EXTRA = ("tensorflow_estimator", "tf_keras", "tf_slim")
-_LAST_PYTHON = "3.13"  # With wheels of TensorFlow.
+_LAST_PYTHON = "3.13"  # The newest Python that TensorFlow has wheels for.
 _OF_CONTRIB = ("tensorflow.contrib.", "tensorflow_core.contrib.")
-_V1 = "compat.v1"  # The same as `tensorflow`.
-_NOTHING = object()  # `tf.newaxis` is None.
+_V1 = "compat.v1"  # A script means the same by `tf.compat.v1` as by `tensorflow`.
+_NOTHING = object()  # None cannot mark a missing attribute: `tf.newaxis` is None.
 
 _OF_CLUSTERS = ("compat.scripts.clusters.sessions", "compat.scripts.clusters.distributed")
 
-# Modules whose `install` patches TensorFlow in this process, once it is loaded for the script.
+# Modules whose `install` patches TensorFlow in this process, once the script has imported it.
 when_loaded: list[str] = []
-# Those for every script.
+# Modules whose `install` is called for every script.
 FOR_SCRIPTS = (
     "compat.checkpoint.foreign",
     "compat.scripts.shims.arrays",
@@ -43,28 +43,29 @@ FOR_SCRIPTS = (
 
 
 class MissingName(AttributeError):
-    """Raised for a known name of TensorFlow or of a package that cannot be served."""
+    """Raised for a known name of TensorFlow or of a package that has no replacement."""
 
 
 class OldModule(types.ModuleType):
-    """A module with its old names: those of the table, then those of today's, which may be None."""
+    """A module with its old names: first those of the table, then those of today's module."""
 
     def __init__(self, name: str, real: Any) -> None:
         super().__init__(name, getattr(real, "__doc__", None))
-        # Read by `import tensorflow.contrib.layers`, which needs a package with a path.
+        # `import tensorflow.contrib.layers` reads it: the import system asks a package for a path.
         self.__path__: list[str] = list(getattr(real, "__path__", []))
-        # "contrib.layers." for tensorflow.contrib.layers.
+        # "contrib.layers." for the module tensorflow.contrib.layers.
         self._below = f"{name}."[len(_PUBLIC) :]
         self._real = real
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            # `tf.print` is newer than `from tensorflow import *` scripts, which mean Python's.
+            # `tf.print` is newer than scripts with `from tensorflow import *`, which mean Python's
+            # `print`.
             return [known for known in dir(self) if known[0] != "_" and known != "print"]
         if name[0] == "_" and self._below + name not in table.NAMES:
             return getattr(self._real, name)
         value = _look_up(self._below + name, self._real)
-        setattr(self, name, value)  # Cached: the next lookup does not come here.
+        setattr(self, name, value)  # Cache the value: the next lookup does not call this method.
         return value
 
     def __dir__(self) -> list[str]:
@@ -74,7 +75,7 @@ class OldModule(types.ModuleType):
 
 
 def _look_up(name: str, real: Any) -> Any:
-    """Returns the object that a name stands for in a script; `real` is today's parent module."""
+    """Returns the object of a name in a script; `real` is the parent module of today."""
     try:
         return _found(name, real)
     except ImportError as error:
@@ -91,7 +92,7 @@ def _found(name: str, real: Any) -> Any:
         return top()
     served = table.find(name)
     last = name.rpartition(".")[2]
-    # TensorFlow 1.15 has its own; drop this with it.
+    # TensorFlow 1.15 has its own `contrib`; remove this when it is no longer supported.
     is_contrib = f"{getattr(real, '__name__', '')}.".startswith(_OF_CONTRIB)
     value = _attribute(real, last) if is_contrib and not table.adapts(name) else _NOTHING
     if value is _NOTHING and served is not None:
@@ -109,14 +110,14 @@ def _found(name: str, real: Any) -> Any:
         raise AttributeError(f"module '{real.__name__}' has no attribute '{last}'")
     if not isinstance(value, types.ModuleType):
         return value
-    # Of an internal package, submodules are imported on access.
+    # The submodules of an internal package are imported on access.
     is_inside = hasattr(value, "__path__") and value.__name__.startswith(_PUBLIC + "python")
     is_view = name == _V1.partition(".")[0] or table.under(name) or name in table.NAMES or is_inside
     return OldModule(_PUBLIC + name, value) if is_view else value
 
 
 def _attribute(real: Any, name: str) -> Any:
-    """Returns an attribute or submodule of a real module, which may be None, or `_NOTHING`."""
+    """Returns an attribute (which may be None) or a submodule of a real module, or `_NOTHING`."""
     value = getattr(real, name, _NOTHING)
     if value is not _NOTHING or real is None:
         return value
@@ -155,37 +156,38 @@ def _load(by: str) -> Any:
 
 @functools.lru_cache(maxsize=None)
 def top() -> Any:
-    """Returns the module that scripts get for `import tensorflow`; loads TensorFlow."""
+    """Returns the module that scripts import as `tensorflow`; loads TensorFlow."""
     if TOP not in sys.modules and importlib.util.find_spec(TOP) is None:
         raise UserError(
             f"TensorFlow is not installed for Python {sys.version.split()[0]}; pip install "
             f"tensorflow, which has wheels for Python up to {_LAST_PYTHON}"
         )
-    # Read when TensorFlow loads. `tf.layers` and the like exist in Keras 2 only.
+    # TensorFlow reads this as it is imported. Only Keras 2 has `tf.layers` and the like.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     with startup.without_notes():
         internals.silence_deprecations()
-        # `without` says it, in the line that names what is missing.
+        # `without` reports it, in the error that names the missing attribute.
         logging.getLogger("tensorflow").addFilter(lambda record: _IN_VAIN not in str(record.msg))
-        private.accept_unused()  # They were not reported either.
+        private.accept_unused()  # TensorFlow 1.15 did not report unused values either.
     runtime = interface.selected()
     if not interface.has_coordinator():
         level = tf1.logging.get_verbosity()
         tf1.logging.set_verbosity(tf1.logging.ERROR)
         tf1.disable_v2_behavior()
         tf1.logging.set_verbosity(level)
-        if runtime is not None:  # Which has resource variables.
+        if runtime is not None:  # The modern runtime uses resource variables.
             tf1.enable_resource_variables()
     real = importlib.import_module("tensorflow.compat.v1")
     datasets.give_iterators()
     for name in when_loaded:
-        if runtime is None or name not in _OF_CLUSTERS:  # A runtime has its own.
+        # A runtime provides its own classes for clusters.
+        if runtime is None or name not in _OF_CLUSTERS:
             importlib.import_module(name).install()
     return OldModule(TOP, real)
 
 
 def module(name: str) -> Any:
-    """Returns the module that a script gets for `import tensorflow...`; raises ImportError."""
+    """Returns the module that a script imports as `tensorflow...`; raises ImportError."""
     value = top()
     for part in name.split(".")[1:]:
         try:

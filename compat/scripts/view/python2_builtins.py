@@ -16,11 +16,11 @@ import numpy as np
 
 from compat.scripts.reading.python2 import DECODE, DIVISION
 
-_DIGITS = 1100  # Enough for every float, exactly.
+_DIGITS = 1100  # Enough digits to write every float exactly.
 
 
 def classic_division(left: Any, right: Any) -> Any:
-    """Divides as Python 2's `/`: integers, and arrays and dimensions of them, round down."""
+    """Divides as `/` in Python 2: integers, their arrays and dimensions of tensors round down."""
     if _is_whole(left) and _is_whole(right):
         return left // right
     try:
@@ -28,7 +28,7 @@ def classic_division(left: Any, right: Any) -> Any:
     except TypeError:
         if not hasattr(left, "value"):
             raise
-    return left // right  # Dimensions of TensorFlow refuse the other.
+    return left // right  # Dimensions of TensorFlow refuse `/`.
 
 
 def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -37,7 +37,7 @@ def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def classic_round(number: Any, ndigits: int = 0) -> float:
-    """Rounds halves away from zero, to a float."""
+    """Rounds to a float; a number halfway between two is rounded away from zero."""
     value = float(number)
     if not math.isfinite(value):
         return value
@@ -56,12 +56,12 @@ def _execfile(path: str, names: dict[str, Any] | None = None) -> None:
     from compat.scripts.reading import conversion
 
     for part in conversion.read(path):
-        # Python 2's execfile, of the script's own file.
+        # Replaces Python 2's `execfile`, for files of the script.
         exec(part.code(), sys._getframe(1).f_globals if names is None else names)  # noqa: S102
 
 
 def classic_reload(module: Any) -> Any:
-    """Reloads a module of the script, not a view of a package, which has nothing to reload."""
+    """Reloads a module of the script; a view of a package is returned as it is."""
     is_view = sys.modules.get(module.__name__) is not module
     return module if is_view else importlib.reload(module)
 
@@ -86,7 +86,7 @@ BUILTINS: dict[str, Any] = {
 
 
 def _pickle() -> types.ModuleType:
-    """Returns a `pickle` module that reads files written by Python 2, such as arrays."""
+    """Returns a `pickle` module that reads files of Python 2, for example pickled arrays."""
     module = types.ModuleType("pickle", pickle.__doc__)
     module.__dict__.update({k: v for k, v in vars(pickle).items() if not k.startswith("__")})
     module.load = functools.partial(pickle.load, encoding="latin1")  # type: ignore[attr-defined]

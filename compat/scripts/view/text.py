@@ -11,17 +11,17 @@ from compat._tensorflow import tf1
 
 
 class Text(str):
-    """A string with a method `decode`, as in Python 2."""
+    """A string with the method `decode` of Python 2's strings."""
 
     __slots__ = ()
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Returns itself."""
+        """Returns the string itself."""
         return self
 
 
 def install() -> None:
-    """Makes the sessions of this process return text where Python 2 returned `str`."""
+    """Makes the sessions of this process return strings where Python 2 returned `str`."""
     original = tf1.Session.run
 
     @functools.wraps(original)
@@ -32,10 +32,11 @@ def install() -> None:
 
 
 def as_text(fetches: Any, values: Any) -> Any:
-    """Returns the values with their bytes decoded, except summaries and what is not UTF-8."""
+    """Returns values with their bytes decoded, except summaries and bytes that are not UTF-8."""
     if isinstance(fetches, (list, tuple)) and isinstance(values, (list, tuple)):
         parts = [as_text(*pair) for pair in zip(fetches, values)]
-        make = getattr(type(values), "_make", type(values))  # Of a named tuple: an LSTM's state.
+        # Named tuples, such as the state of an LSTM, are made by `_make`.
+        make = getattr(type(values), "_make", type(values))
         return make(parts)
     if isinstance(fetches, dict) and isinstance(values, dict):
         return {name: as_text(fetches[name], value) for name, value in values.items()}
