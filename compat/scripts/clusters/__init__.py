@@ -1,1 +1,1 @@
-"""The clusters of scripts: addresses, servers, sessions, child processes, and their records."""
+"""The clusters of scripts: addresses, servers, sessions, child processes and records."""

@@ -39,7 +39,8 @@ def parse(option: str) -> dict[str, str]:
 def place_here(script: str) -> None:
     """Maps every host that the script names to this machine.
 
-    Processes that are started one by one, in terminals, find the ports by the script's name.
+    Tasks may be started one by one, in terminals. They share their ports in a file that is named
+    after the script.
     """
     digest = hashlib.sha256(os.path.realpath(script).encode()).hexdigest()[:16]
     name = f"compat-{getpass.getuser()}-{digest}.json"
@@ -47,12 +48,12 @@ def place_here(script: str) -> None:
 
 
 def active() -> bool:
-    """Whether any address of the script is mapped."""
+    """Returns whether any address of the script is mapped."""
     return bool(os.environ.get(inherited.PORTS) or os.environ.get(inherited.HOSTS))
 
 
 def mapped(address: str) -> str:
-    """Returns what "host:port" or "grpc://host:port" is mapped to; returns other text unchanged."""
+    """Returns the address that replaces "host:port" or "grpc://host:port", or the same text."""
     found = _ADDRESS.fullmatch(address)
     if found is None:
         return address
@@ -90,7 +91,7 @@ def mapped_tf_config(text: str) -> str:
         config = json.loads(text)
         config["cluster"] = mapped_cluster(config["cluster"])
     except UserError:
-        raise  # Also a `ValueError`, but of the mapping.
+        raise  # This is also a `ValueError`, but the mapping raised it.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text
     return json.dumps(config)
@@ -98,12 +99,15 @@ def mapped_tf_config(text: str) -> str:
 
 @functools.lru_cache(maxsize=None)
 def log_replacement(what: str, by: str) -> None:
-    """Logs, once, that a value in the script was replaced."""
+    """Logs a replaced value of the script, once."""
     print(f"compat: {what} is replaced by {by}", flush=True)
 
 
 def _agree(address: str) -> str:
-    """Returns the address in the shared file for `address`, which may be in use there itself."""
+    """Returns the address that replaces `address` in the file that the tasks share.
+
+    An address that is itself a replacement is returned unchanged.
+    """
     path = os.environ[inherited.PORTS]
     with os.fdopen(_open(path), "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -128,7 +132,7 @@ def _agree(address: str) -> str:
 
 
 def _open(path: str) -> int:
-    """Opens a file that may not exist yet, in a folder that may be world-writable."""
+    """Opens a file, which may not exist yet, in a folder that may be world-writable."""
     remedy = "expected your own file or none; remove it and start all tasks again"
     with unless_usable(f"{path} cannot hold the ports", remedy):
         # Refuse links, and files of other users.

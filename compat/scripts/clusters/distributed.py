@@ -22,7 +22,8 @@ from compat.runtime.graphs.cluster import Membership
 from compat.scripts.clusters import addresses, inherited
 from compat.scripts.shims.classes import RELEASE, Old, release
 
-_HOOKS, _CHIEF_HOOKS = 3, 4  # Places among a monitored session's arguments behind `master`.
+# Positions of the hooks among the arguments after `master` of `MonitoredTrainingSession`.
+_HOOKS, _CHIEF_HOOKS = 3, 4
 _REMEDY = (
     "add --allow_network after `compat run`, or --local for a cluster on this machine; "
     f"for a migrated program set {inherited.ALLOW_NETWORK}=1"
@@ -36,7 +37,7 @@ class Task:
     job: str
     index: int
     cluster: dict[str, list[str]]
-    filters: tuple[str, ...]  # Device filters of its server; empty for all devices.
+    filters: tuple[str, ...]  # Device filters of its server; empty if it sees all devices.
 
     def others(self) -> Iterator[tuple[str, int, str]]:
         """Yields job, index and address of each other task."""
@@ -47,22 +48,22 @@ class Task:
                     yield job, index, spec.task_address(job, index)
 
 
-task: Task | None = None  # What this process serves.
-own_targets: set[str] = set()  # Targets of this process's servers.
+task: Task | None = None  # The task that this process serves; None before it creates a server.
+own_targets: set[str] = set()  # Targets of the servers in this process.
 
 
 def say(line: str) -> None:
-    """Prints a message of ours between the output of the script."""
+    """Prints a message of this package between the output of the script."""
     print(f"compat: {line}", flush=True)
 
 
 def is_chief() -> bool:
-    """Whether this process is the chief, or not in a cluster."""
+    """Returns whether this process is the chief or belongs to no cluster."""
     if task is None:
         return True
     try:
         chief = roles.chief_task(CheckedSpec(task.cluster))
-    except UserError:  # It has no job but that of parameter servers.
+    except UserError:  # The cluster has no job but that of parameter servers.
         return False
     return (task.job, task.index) == (chief.job, chief.index)
 
@@ -107,7 +108,7 @@ class Server(tf1.train.Server, metaclass=Old):
         task = Task(definition.job_name, definition.task_index, cluster, filters)
         if session.is_installed() and task.job != "ps":
             membership = Membership(cluster, task.job, task.index)
-            # A configuration names its own server by the address in the cluster.
+            # The session's config names its own server by the address in the cluster.
             address = tf1.train.ClusterSpec(cluster).task_address(task.job, task.index)
             membership.targets.update([text(self.target), "grpc://" + address])
             session.join(membership)
@@ -129,7 +130,8 @@ class Server(tf1.train.Server, metaclass=Old):
         """Blocks forever, as in TensorFlow; under `--track`, until the workers have finished."""
         departing = departures()
         if departing is not None:
-            departing.leave()  # A worker that computes what others ask for.
+            # This worker trains nothing itself: it runs operations for the others.
+            departing.leave()
         if not self._ends or task is None or task.job != "ps":
             super().join()
             return
@@ -151,12 +153,12 @@ def _trainers() -> dict[str, str]:
         return {
             t.name: cluster.address_of(t) for t in roles.trainers(cluster, has_coordinator=False)
         }
-    except UserError:  # Jobs of a kind that is not known.
+    except UserError:  # The cluster has jobs with unknown names.
         return {}
 
 
 def departures() -> Departures | None:
-    """Returns what the trainers tell the chief of their ends; None if they have nothing to tell."""
+    """Returns the `Departures` that report the exit of trainers to the chief, or None."""
     trainers = _trainers()
     if task is None or task.job == "ps" or len(trainers) < 2:
         return None
@@ -182,7 +184,7 @@ def install() -> None:
 
 
 def _starts() -> bool:
-    """Whether a server starts; under `compat prove` none does, and the process is in no cluster."""
+    """Returns whether servers start; under `compat prove` none does, since a process runs alone."""
     return getattr(tf1.train.Server.__init__, "serves", True)
 
 
@@ -200,7 +202,7 @@ def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
     try:
         address = cluster.task_address(job, task_index or 0)
     except (ValueError, TypeError):
-        return  # TensorFlow reports it, with the script's line.
+        return  # TensorFlow reports the error, with the line of the script.
     if address.rpartition(":")[2].isdigit():
         ports.check_free(address)
 
@@ -249,11 +251,11 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
         super().stop(*args, **kwargs)
 
     def _follow_others(self) -> None:
-        """Waits, in a chief, for the updates of others, and saves them."""
+        """Makes a chief wait for the updates of the other workers, and save them."""
         part, self._part = self._part, None
         try:
             self.coord.raise_requested_exception()
-        except BaseException:  # Which `stop` raises.
+        except BaseException:  # `stop` raises the error.
             return
         ended = isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit))
         if part is None or ended or tf1.get_collection(RELEASE):
@@ -269,20 +271,21 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
 
 
 def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) -> Any:
-    """Returns a session at the mapped address, whose chief waits for the others when it ends."""
+    """Returns a session at the mapped address; at its end, the chief waits for other workers."""
     is_chief = kwargs.get("is_chief", args[0] if args else True)
     departing = departures()
     if departing is not None and departing.is_chief == bool(is_chief):
         saves = bool(kwargs.get("checkpoint_dir", args[1] if len(args) > 1 else None))
         place, name = (_CHIEF_HOOKS, "chief_only_hooks") if is_chief else (_HOOKS, "hooks")
-        hooks: list[Any] = [DepartureHook(departing, saves, say)]  # Before the one that saves.
+        hooks: list[Any] = [DepartureHook(departing, saves, say)]  # Before the hook that saves.
         if len(args) > place:
             args = (*args[:place], [*hooks, *(args[place] or [])], *args[place + 1 :])
         else:
             kwargs[name] = [*hooks, *(kwargs.get(name) or [])]
     if is_chief:
         atexit.register(release, tf1.get_default_graph(), _target(master))
-    if tf1.get_collection(RELEASE):  # Otherwise TensorFlow waits two minutes for that thread.
+    # Without this, TensorFlow waits two minutes for the thread that fills the token queue.
+    if tf1.get_collection(RELEASE):
         kwargs.setdefault("stop_grace_period_secs", REPLICAS_GRACE_SECS)
     return tf1.train.MonitoredTrainingSession(_target(master), *args, **kwargs)
 
@@ -298,12 +301,12 @@ def device(device_name_or_function: Any) -> Any:
 
 
 def text(target: Any) -> Any:
-    """Returns a session's target, which TensorFlow has as bytes."""
+    """Returns the target of a session as a string; TensorFlow stores bytes."""
     return target.decode() if isinstance(target, bytes) else target
 
 
 def _target(target: Any) -> Any:
-    """Returns the mapped target of a session; that of an own server, "localhost", stays."""
+    """Returns the mapped target of a session; "localhost" for a server of this process stays."""
     target = text(target)
     return (
         addresses.mapped(target)

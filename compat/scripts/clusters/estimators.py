@@ -1,8 +1,9 @@
-"""`tf.estimator` of scripts: tasks whose servers and sessions are those of others in a cluster."""
+"""Provides `tf.estimator` to scripts, with the servers and sessions of this package."""
 
 from __future__ import annotations
 
-# From the module: without the package that it needs, `compat.estimator` has another error.
+# Imported from the module: if tensorflow-estimator is missing, `compat.estimator` raises another
+# error.
 from compat.estimator.package import make_tasks_by, names
 from compat.scripts.clusters import distributed
 

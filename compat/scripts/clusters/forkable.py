@@ -1,4 +1,4 @@
-"""Finds out by its source whether a program may be forked after TensorFlow has been loaded."""
+"""Decides from its source whether a program may be forked after TensorFlow has been loaded."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from compat.errors import UserError
 from compat.processes.forking import read_early
 from compat.scripts.reading import conversion, literals
 
-_OURS = {"compat", "experiments"}  # They set nothing that TensorFlow reads as it is loaded.
-_LOADING = {"keras", "tensorflow", "tf_keras", "tf_slim", *_OURS}  # They load TensorFlow.
+# These packages set no variables that TensorFlow reads at import.
+_OURS = {"compat", "experiments"}
+# Packages that import TensorFlow.
+_LOADING = {"keras", "tensorflow", "tf_keras", "tf_slim", *_OURS}
 _INSTALLED = {"dist-packages", "site-packages"}
 _ENVIRONMENTS = {"environ", "environb", "putenv", "unsetenv"}
 _READING = {"get", "copy", "items", "keys", "values"}
@@ -21,10 +23,12 @@ _READING = {"get", "copy", "items", "keys", "values"}
 
 @dataclass(frozen=True)
 class Survey:
-    """A program that uses TensorFlow, and that may be forked."""
+    """A program that uses TensorFlow and may be forked."""
 
-    imports: set[str]  # The first names of all modules that it imports, other than its own.
-    # What it sets before it imports TensorFlow, of the variables that the import reads.
+    # The first part of each imported module's name, without modules of the program.
+    imports: set[str]
+    # Environment variables that the program sets before it imports TensorFlow, if the import reads
+    # them.
     env: dict[str, str]
 
 
@@ -32,15 +36,16 @@ def survey(path: str) -> Survey | None:
     """Reads a program and the modules of its own that it imports; runs nothing.
 
     Returns:
-      None if its processes have to be started each alone: it does not import TensorFlow, cannot be
-      read, or sets variables that are read as TensorFlow is loaded, other than as constants first.
+      The survey, or None if each process must start its own Python: if the program does not import
+      TensorFlow, cannot be read, or sets an environment variable that TensorFlow reads at import in
+      any way but as a constant before that import.
     """
     main = Path(path).resolve()
     root = next(folder for folder in main.parents if not (folder / "__init__.py").exists())
     package = main.relative_to(root).parts[0]
 
     def folders(name: str) -> list[Path]:
-        """Returns where a module of the program would be, if one of such a first name is."""
+        """Returns the folders that would contain a module of the program with this first name."""
         return [
             folder
             for folder in (main.parent, root)
@@ -78,7 +83,7 @@ def survey(path: str) -> Survey | None:
 def _imported(
     tree: ast.AST, file: Path, folders: Callable[[str], Sequence[Path]]
 ) -> Iterator[tuple[str, list[Path]]]:
-    """Yields the first name of each import in `file`, with the program's own files that it runs."""
+    """Yields the first part of each imported name, and the program's files that it imports."""
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
@@ -96,7 +101,7 @@ def _imported(
 
 
 def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:
-    """Adds what `os.environ[NAME] = VALUE`, or its `setdefault`, sets; yields that environment."""
+    """Adds a variable that `os.environ[NAME] = VALUE` or `setdefault` sets; yields its node."""
     place: ast.AST | None = None
     name = value = ""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
@@ -116,7 +121,10 @@ def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:
 
 
 def _sets_only(tree: ast.AST, known: set[ast.AST]) -> bool:
-    """Whether a program sets only what is read late, beside the `known` environments."""
+    """Returns whether the uses of `os.environ`, without the `known`, set late variables only.
+
+    A late variable is one that TensorFlow does not read at import.
+    """
     fine = set(known)
     nodes = list(ast.walk(tree))
     for node in nodes:

@@ -1,7 +1,7 @@
 """Passes the options of `compat run` to child processes, in environment variables.
 
-Python processes that a script starts run under it as well: Python imports `sitecustomize` of a
-folder on PYTHONPATH at startup, and it replaces the child's program.
+Python processes that a script starts also run under `compat run`: at startup, Python imports
+`sitecustomize` from a folder on PYTHONPATH, which replaces the program of the child.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 ALLOW_NETWORK = "COMPAT_RUN_ALLOW_NETWORK"  # Set if tasks may be on other machines.
 COUNTS = "COMPAT_RUN_CLUSTER"  # JSON: number of tasks per job, if one command started them all.
-HOSTS = "COMPAT_RUN_HOSTS"  # JSON: real addresses by the script's host:port.
+HOSTS = "COMPAT_RUN_HOSTS"  # JSON: the real address by each "host:port" of the script.
 OPTIONS = "COMPAT_RUN_OPTIONS"  # JSON: the options of `compat run` for Python processes it starts.
 PORTS = "COMPAT_RUN_PORTS"  # The file with the ports that the processes of a run share.
 RECORD = "COMPAT_RUN_RECORD"  # The file in which the chief of a tracked cluster names its folder.
@@ -25,7 +25,7 @@ def prepare_children(options: list[str]) -> None:
     """Makes every Python process that this one starts run with the same options."""
     root = os.path.abspath(os.path.join(SITE, *[os.pardir] * 4))
     known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if root not in known:  # `compat` itself, if it is not installed.
+    if root not in known:  # The folder of `compat` itself, if it is not installed.
         known.append(root)
     os.environ["PYTHONPATH"] = os.pathsep.join([SITE] + [path for path in known if path != SITE])
     os.environ[OPTIONS] = json.dumps(options)

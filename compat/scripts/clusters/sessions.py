@@ -1,8 +1,8 @@
-"""Makes sessions of a script poll for the chief sooner, and wait only for the tasks they need.
+"""Makes sessions of a script poll for the chief more often, and wait only for tasks that they need.
 
 In TensorFlow a worker polls every 30 seconds for the chief, and a session waits, silently, for
-every task of the cluster, forever if one has exited. Here a session logs which tasks it waits for,
-and reports those it has lost.
+every task of the cluster, forever if one has exited. With this module a session logs the tasks
+that it waits for, and reports lost tasks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SECS = 1
 _PATIENCE_SECS = 7200.0  # TensorFlow's default for a session.
 _EVERY_SECS = 10.0
 _SCHEME = "grpc://"
-_SERVER = "the server"  # Addresses that a client outside the cluster connects to.
+_SERVER = "the server"  # The name of an address to which a client outside of the cluster connects.
 
 # Sessions whose peers have all been reached.
 _met: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -55,7 +55,7 @@ def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]
 
     @functools.wraps(getattr(kind, name))
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # An inherited method is looked up in each call, since others replace it as well.
+        # Inherited methods are looked up at each call, since other modules may replace them later.
         method = own.__get__(self) if own else getattr(super(kind, self), name)
         return wrapper(self, lambda: method(*args, **kwargs))
 
@@ -76,16 +76,17 @@ def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) ->
 def _unless_python_ends(
     session: Any,
     destroy: Callable[[], None],
-    is_finalizing: Callable[[], bool] = sys.is_finalizing,  # Python unsets the name `sys` as well.
+    # Bound here: at exit, Python unsets the name `sys` as well.
+    is_finalizing: Callable[[], bool] = sys.is_finalizing,
 ) -> None:
-    """Destroys a session, but not at interpreter exit, where pending calls no longer return."""
+    """Destroys a session, except at interpreter exit, where pending calls no longer return."""
     if not is_finalizing():
         destroy()
 
 
 def _quiet_cancelled_queues() -> None:
     """Suppresses errors about cancelled queues, which closing a session causes."""
-    before: Any = getattr(threading, "excepthook", None)  # Since Python 3.8.
+    before: Any = getattr(threading, "excepthook", None)  # Python 3.8 introduced it.
 
     def hook(failure: Any) -> None:
         name = failure.thread.name if failure.thread else ""
@@ -98,7 +99,7 @@ def _quiet_cancelled_queues() -> None:
 
 
 def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method that creates sessions on those tasks only that run part of the graph."""
+    """Returns a method that creates sessions only on the tasks that run part of the graph."""
 
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -116,7 +117,7 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patiently(function: Callable[[], Any]) -> Any:
-    """Calls `function`, again as long as peers cannot reach each other; returns its result."""
+    """Calls `function`, repeatedly while peers cannot reach each other yet; returns its result."""
     deadline = time.monotonic() + _DEFAULT_SECS
     while True:
         try:
@@ -128,7 +129,7 @@ def _patiently(function: Callable[[], Any]) -> Any:
 
 
 def _called(session: Any, function: Callable[[], Any]) -> Any:
-    """Runs a call of a session, and logs or reports, as a PeerError, which tasks it lacks."""
+    """Runs a call of a session; logs tasks that are missing, raises a PeerError for lost ones."""
     if not _target(session).startswith(_SCHEME):
         return retry_duplicate_rpc(function)
     if session not in _met:
@@ -142,13 +143,14 @@ def _called(session: Any, function: Callable[[], Any]) -> Any:
 def _closed(session: Any, close: Callable[[], None]) -> None:
     """Closes a session without waiting for lost tasks.
 
-    It waits for those that are there: Python's end would abort by a call that comes back amid it.
+    It does wait for the tasks that are reachable: if Python exited before their answer, the answer
+    would abort the process.
     """
     deadline = time.monotonic() + _DEFAULT_SECS
 
     def poll() -> None:
         _miss(session)
-        if time.monotonic() > deadline:  # One that is stopped is there, and never answers.
+        if time.monotonic() > deadline:  # A stopped task is reachable, and never answers.
             raise PeerError("no answer")
 
     if _target(session).startswith(_SCHEME):
@@ -160,7 +162,7 @@ def _closed(session: Any, close: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def _saying(what: str) -> Iterator[None]:
-    """Logs periodically, while the body runs, what it waits for."""
+    """Logs `what` periodically, as the reason to wait, while the body runs."""
     over = threading.Event()
     start = time.monotonic()
 
@@ -180,11 +182,11 @@ def _target(session: Any) -> str:
 
 
 def _needed(session: Any) -> dict[str, str]:
-    """Returns the addresses, by name, of the tasks that a session needs to open."""
+    """Returns the addresses, by task name, of the tasks that must be up for a session to open."""
     task = distributed.task
     if task is None or _target(session) not in distributed.own_targets:
         return {_SERVER: _target(session)[len(_SCHEME) :]}
-    if graphs.is_installed():  # Its sessions run nothing on other workers.
+    if graphs.is_installed():  # Sessions of the modern runtime run nothing on other workers.
         return {f"/job:ps/task:{i}": a for job, i, a in task.others() if job == "ps"}
     sees = _seen_through(private.device_filters(session))
     return {
@@ -195,9 +197,9 @@ def _needed(session: Any) -> dict[str, str]:
 
 
 def _seen_through(filters: Sequence[str]) -> Callable[[str, int], bool]:
-    """Returns what says of a task whether a session sees it that has these device filters.
+    """Returns a function `(job, index)`: whether a session with these filters sees the task.
 
-    TensorFlow merges those of the server with them.
+    TensorFlow merges the filters of the server with those of the session.
     """
     task = distributed.task
     merged = [*(task.filters if task else ()), *filters]
@@ -214,7 +216,7 @@ def _place_in(session: Any) -> None:
 
 
 def _place(graph: Any, filters: Sequence[str]) -> None:
-    """Places what the program has placed nowhere, if this process serves a task of a cluster."""
+    """Gives operations without a device a task, if this process serves a task of a cluster."""
     task = distributed.task
     if task is None:
         return

@@ -1,4 +1,4 @@
-"""How a program receives its task: by the flags that its source defines, or by variables."""
+"""Determines how a program receives its task: by flags that it defines, or by variables."""
 
 from __future__ import annotations
 
@@ -25,16 +25,19 @@ _HOSTS = {
 }
 
 
-# What reads TF_CONFIG, and starts a server by it.
+# A program with one of these reads TF_CONFIG, and starts a server from it.
 _BY_TF_CONFIG = re.compile("TF_CONFIG|RunConfig|train_and_evaluate|learn_runner")
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a program receives its task: templates with {job}, {index} and hosts, or TF_CONFIG.
+    """How a program receives its task: by templates with {job}, {index} and hosts, or by TF_CONFIG.
 
-    They are of arguments and of environment variables. `defaults` are the addresses that it has
-    where it is not given those of a job, by the job.
+    Attributes:
+      arguments: Templates of command-line arguments.
+      tf_config: Whether the program reads TF_CONFIG.
+      variables: Templates of environment variables, by name.
+      defaults: The default addresses in the program, by job.
     """
 
     arguments: Sequence[str]
@@ -47,7 +50,7 @@ class Spelling:
         return [_filled(word, job, index, hosts) for word in self.arguments]
 
     def environment(self, task: Task, hosts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """Returns the variables of one task; `hosts` has the addresses of each job."""
+        """Returns the environment of one task; `hosts` has the addresses of each job."""
         found = {
             name: _filled(w, task.job, task.index, hosts) for name, w in self.variables.items()
         }
@@ -71,7 +74,7 @@ def _filled(template: str, job: str, index: int | str, hosts: Mapping[str, Seque
 def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: str) -> Spelling:
     """Infers how a script receives its task; leaves out flags that are already `given`.
 
-    What the script does not define itself, one of its modules may.
+    Flags that the script does not define may be defined in one of its modules.
     """
     parts = list(parts)
     trees = []
@@ -101,7 +104,7 @@ def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: s
 
 
 def _variables(trees: Iterable[ast.Module]) -> dict[str, str]:
-    """Returns the variables with its task that a program reads, such as JOB_NAME; {} without it."""
+    """Returns templates of the variables by which a program reads its task, or {}."""
     nodes = [node for tree in trees for node in ast.walk(tree)]
     read = [n.slice for n in nodes if isinstance(n, ast.Subscript) and _is_environment(n.value)]
     for call in nodes:
@@ -122,7 +125,7 @@ def _is_environment(node: ast.expr) -> bool:
 
 
 def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | None:
-    """Returns the arguments by the flags that a program defines; None without those of a task."""
+    """Returns templates of the flags by which a program reads its task, or None."""
     calls = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
     flags = [flag for call in calls for flag in literals.flags(call)]
     numbers = {flag for call in calls if _is_number(call) for flag in literals.flags(call)}
@@ -135,12 +138,12 @@ def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | No
     found = [f"--{name}={word}" for name, word in templates.items() if name not in places]
     for kind, names in _HOSTS.items():
         templates.update((name, f"{{{kind}}}") for name in names)
-    # Those that the user gives are the first ones.
+    # The arguments of the user come first.
     left = places[_count_positional(given) :]
     found = [*(templates[name] for name in left if name in templates), *found]
     defaults: dict[str, list[str]] = {}
     for kind, names in _HOSTS.items():
-        # A number is of servers, as in `--ps=2`.
+        # A flag with a number is the number of servers, as in `--ps=2`.
         known = set(flags) - numbers - set(places)
         hosts = next((name for name in names if name in known), None)
         if hosts is not None and not any(word.startswith(f"--{hosts}") for word in given):
@@ -159,14 +162,14 @@ def _is_number(call: ast.Call) -> bool:
 
 
 def _positional(call: ast.Call) -> list[str]:
-    """Returns the argument without dashes that a call of argparse defines."""
+    """Yields the name of the positional argument that a call of argparse defines."""
     is_argparse = literals.dotted(call.func).rpartition(".")[2] == "add_argument"
     names = [literals.text(word) for word in call.args] if is_argparse else []
     return [name for name in names if name and not name.startswith("-")]
 
 
 def _count_positional(words: Sequence[str]) -> int:
-    """Returns how many words are no flags, and no values of flags."""
+    """Returns how many words are neither flags nor values of flags."""
     before = ["", *words]
     return sum(
         not word.startswith("-") and (not last.startswith("-") or "=" in last)

@@ -1,4 +1,4 @@
-"""Runs any program, one not written for this package, as the tasks of a cluster here."""
+"""Runs any program as the tasks of a cluster on this machine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(
 
 
 def _file(module: str) -> str:
-    """Returns the file of a module; imports nothing."""
+    """Returns the file of a module, without importing it."""
     path = os.path.join(*module.split("."))
     for file in (f"{path}.py", os.path.join(path, "__main__.py")):
         if os.path.isfile(file):
@@ -81,21 +81,23 @@ def launch(
     evaluator: bool = False,
     **options: Any,
 ) -> int:
-    """Runs a command, with what `how` adds to it, once per task; returns the exit code.
+    """Runs a command once per task, with the arguments of `how`; returns the exit code.
 
-    Each task also has the variables `env`. Options are those of `LocalCluster.run`.
+    Each task also has the variables `env`. The options are those of `LocalCluster.run`.
 
-    Parameter servers, which may never end by themselves, are stopped when all others have ended.
-    Those under `compat run` also see the hosts in their script here.
+    Parameter servers may never exit by themselves, so they are stopped when all other tasks have
+    exited. Tasks under `compat run` also map the hosts in their script to this machine.
     """
     with LocalCluster(counts) as cluster, tempfile.TemporaryDirectory(prefix="compat-") as folder:
         ports = os.path.join(folder, "ports.json")
-        # What the tasks are given is theirs already, and stays as it is.
+        # The addresses of the tasks are mapped to themselves.
         known = {a: a for addresses in cluster.hosts.values() for a in addresses}
-        for address in list(known):  # A task may know its own server by another name.
+        # A task may use another name of this machine for its own server.
+        for address in list(known):
             port = address.rpartition(":")[2]
             known.update((f"{name}:{port}", address) for name in _OWN_NAMES)
-        for job, defaults in how.defaults.items():  # A script may connect to these itself.
+        # The script may connect to its default addresses.
+        for job, defaults in how.defaults.items():
             for address, new in zip(defaults, cluster.hosts.get(job, ())):
                 known.setdefault(address, new)
         with open(ports, "w", encoding="utf-8") as file:

@@ -1,8 +1,9 @@
 """`--track`: logs an unchanged script to TensorBoard and MLflow.
 
-Only the chief writes; flags are parameters, every scalar summary is a metric, MNIST that the script
-reads is the run's data set, and a SavedModel that it writes the run's model. Metrics are named by
-their folder as well where a script writes several, and each start from the beginning is a run.
+Only the chief writes. Flags become parameters, and every scalar summary becomes a metric. MNIST, if
+the script reads it, becomes the data set of the run, and a SavedModel that the script writes
+becomes its model. If a script writes to several folders, the names of metrics begin with the
+folder. A script that starts again from step 0 starts a new run.
 """
 
 from __future__ import annotations
@@ -53,31 +54,32 @@ from compat.tracking.tensorboard.eventfile import EventFile
 from compat.tracking.tensorboard.run_names import RunNames
 
 _SAMPLES_SECS = 10.0
-# Flags that name tasks and places, by which no runs are compared.
+# Flags for tasks and folders, which do not help to compare runs.
 _PLACES = re.compile(r"(job|task|host|addr|port|server|cluster|replica|url|file|folder|dir|path)")
 
 
 class Record:
     """The MLflow run of a script, in the first folder to which the script writes events.
 
-    It starts with the first scalar, whose step tells whether the script resumes.
+    The run starts with the first scalar: its step shows whether the script resumes.
     """
 
     def __init__(self) -> None:
         self._tracker: Tracker | None = None
         self._opening = threading.Lock()
-        self._logdir: str | None = None  # Of the run; of a task that is not the chief as it asked.
+        # Folder of the run; in a task that is not the chief, the folder that the script asked for.
+        self._logdir: str | None = None
         self._locks: dict[str, Any] = {}
         self._names = RunNames()
         self._has_begun = False
         self._params: dict[str, Any] = {}
-        self._has_settings = False  # For the HPARAMS tab.
+        self._has_settings = False  # Whether the events for the HPARAMS tab have been written.
         self._data: list[tuple[Any, ...]] = []
         self._saved_model: str | None = None
         self._sampling = contextlib.ExitStack()
 
     def start(self) -> None:
-        """Begins to sample what this task uses, and to see to the end by a signal."""
+        """Begins to sample the resource use of this task, and to close the run at a signal."""
         if threading.current_thread() is threading.main_thread():
             stop_signals.before_death(lambda signum: self.close(128 + signum))
         self._sampling.enter_context(sampled(self._place, _SAMPLES_SECS))
@@ -91,7 +93,8 @@ class Record:
 
     def folder(self, logdir: str) -> str:
         """Returns the folder for a writer: the script's own, or a temporary one to discard."""
-        if "://" in os.fspath(logdir):  # It has no locks, and is not read from here.
+        # Remote folders have no locks, and this process does not read them.
+        if "://" in os.fspath(logdir):
             return logdir
         logdir = os.path.abspath(os.fspath(logdir))
         if not distributed.is_chief() or not self._own(logdir):
@@ -104,7 +107,7 @@ class Record:
         return logdir
 
     def _own(self, logdir: str) -> bool:
-        """Whether this process, and no other of the run, writes to the folder."""
+        """Returns whether this process, and no other of the run, writes to the folder."""
         if logdir not in self._locks:
             os.makedirs(logdir, exist_ok=True)
             with contextlib.suppress(UserError):
@@ -123,8 +126,8 @@ class Record:
             write_atomically(os.environ[inherited.RECORD], logdir)
 
     def _opened(self, step: int | None) -> Tracker:
-        """Returns the tracker, made for a script whose first scalar is of this step."""
-        with self._opening:  # Threads write summaries as well.
+        """Returns the tracker; creates it for a script whose first scalar has this step."""
+        with self._opening:  # Threads of the script write summaries as well.
             self._tracker = self._tracker or self._open(step)
             return self._tracker
 
@@ -152,7 +155,7 @@ class Record:
         return tracker
 
     def hyperparameters(self, logdir: str) -> list[Any]:
-        """Returns the summaries of the settings for the run's first event file, once."""
+        """Returns the summaries of the settings for the first event file of the run, once."""
         params = self._params
         if not params or logdir != self._logdir or self._has_settings:
             return []
@@ -176,7 +179,7 @@ class Record:
             self._tracker.dataset(*self._data[-1])
 
     def saved_model(self, folder: str) -> None:
-        """Notes a SavedModel that the script has written; the last one is logged."""
+        """Records that the script has written a SavedModel; only the last one is logged."""
         self._saved_model = os.path.abspath(folder)
 
     def close(self, exit_code: int) -> None:
@@ -209,7 +212,7 @@ class Record:
             print(f"Model:        {self._log_model()}", flush=True)
 
     def _log_model(self) -> str:
-        """Logs the SavedModel; returns its URI, or why there is none."""
+        """Logs the SavedModel; returns its URI, or the reason why there is none."""
         logdir = str(self._logdir)
         if self._saved_model is None:
             return "none logged: the script writes no SavedModel, which names inputs and outputs"
@@ -228,7 +231,7 @@ RECORD = Record()
 
 
 def _signature(folder: str) -> Any:
-    """Returns the inputs and outputs of a SavedModel by name, of `serving_default` or the first."""
+    """Returns the inputs and outputs of a SavedModel, of `serving_default` or the first one."""
     file: Any = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")
     graphs = file.SavedModel.FromString(Path(folder, "saved_model.pb").read_bytes()).meta_graphs
     found = dict(graphs[0].signature_def)
@@ -280,7 +283,7 @@ def install() -> None:
 
 
 def _after(owner: Any, name: str, use: Any) -> None:
-    """Gives what a function returns to `use` as well."""
+    """Patches a function of `owner` so that `use` receives each of its results as well."""
     original = getattr(owner, name)
 
     @functools.wraps(original)
@@ -297,7 +300,7 @@ def _folder_of(path: Any) -> str:
 
 
 def _read(found: tuple[Any, str]) -> None:
-    """Records images and labels, of training and of test, that the script has read."""
+    """Records the images and labels, for training and test, that the script has read."""
     arrays, source = found
     digest = hashlib.sha256()
     contents = [idx.encode(array.astype(np.uint8)) for array in arrays]

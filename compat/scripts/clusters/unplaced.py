@@ -1,7 +1,7 @@
-"""Stores what a program places nowhere where TensorFlow 1.x does: on the first task by name.
+"""Places variables without a device on the first task by name, as TensorFlow 1.x does.
 
-Since TensorFlow 2 it is with the task that runs the session. There each worker has variables of its
-own, and those that are not the chief wait forever for their initial values.
+TensorFlow 2 places them on the task that runs the session. Each worker would have variables of its
+own, and all workers but the chief would wait forever for initial values.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any, Iterable
 from compat._tensorflow import private, tf1
 from compat.runtime.graphs.dependence import VARIABLES, holds_state, shared_name
 
-# Where programs meet. Tables have a shared name without being asked for one.
+# Resources that programs share. Tables have a shared name even if the program gives none.
 _SHARED = ("Queue", "QueueV2", "Accumulator", "Barrier")
 
-# Of each graph, its version and the number of its operations when it was last looked at.
+# For each graph: its version and its number of operations at the last call of `place`.
 _seen: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictionary()
 
 
 def place(graph: Any, devices: Iterable[Any]) -> None:
-    """Gives variables, and queues that have a shared name, a task if they have none.
+    """Gives variables and shared queues without a task the first task by name.
 
-    Operations that a session has run stay where they are; local variables stay with their worker.
+    Operations that a session has run are not moved. Local variables stay on their worker.
 
     Args:
-      graph: that a session is about to run.
-      devices: a `DeviceSpec` of each task that its sessions see, at least of one.
+      graph: The graph that a session is about to run.
+      devices: A `DeviceSpec` for each task that the sessions of the graph see; at least one.
     """
     version, seen = _seen.get(graph, (-1, 0))
     if version == graph.version:
@@ -49,7 +49,7 @@ def _is_shared(op: Any) -> bool:
 
 
 def _is_placed(op: Any) -> bool:
-    """Whether an operation has a task, is to be with another one, or is not for a CPU."""
+    """Returns whether an operation has a task, is colocated with another, or is not for a CPU."""
     device = tf1.DeviceSpec.from_string(op.device)
     own = [f"loc:@{op.name}".encode()]
     elsewhere = device.job or device.device_type not in (None, "CPU")

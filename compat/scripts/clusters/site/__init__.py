@@ -1,1 +1,1 @@
-"""On PYTHONPATH of a script's child processes; see `compat.scripts.clusters.inherited`."""
+"""A folder on PYTHONPATH of a script's child processes; see `compat.scripts.clusters.inherited`."""

@@ -1,4 +1,4 @@
-"""Makes a Python process that an old script starts run under `python -m compat run`."""
+"""Makes a Python process that a script starts run under `python -m compat run`."""
 
 from __future__ import annotations
 
