@@ -1,1 +1,1 @@
-"""Functions and classes with their old behavior, a file for each part of a package that had it."""
+"""Functions and classes with the behavior of old releases, a file for each part of a package."""

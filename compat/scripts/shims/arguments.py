@@ -1,7 +1,7 @@
 """Functions that accept the argument orders and names from before TensorFlow 1.0.
 
-Where both orders were valid, types and shapes decide; where they cannot, the era, which the user
-has to give.
+If a call is valid in both orders, the types and shapes of its arguments decide. If they cannot, the
+era of the script decides, which the user has to give.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from compat.contrib import era
 
 
 def _is_index(value: Any) -> bool:
-    """Whether a value can be an axis: an integer, or a scalar integer tensor."""
+    """Returns whether a value can be an axis: an integer, or a scalar integer tensor."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return True
     if isinstance(value, (np.ndarray, tf1.Tensor)):
@@ -39,7 +39,7 @@ def concat(*args: Any, **kwargs: Any) -> Any:
             kwargs["values"], *args = args  # type: ignore[assignment]
     elif args and _is_index(args[0]):
         is_list = len(args) == 1 or isinstance(args[1], (list, tuple))
-        values = args[1:2] if is_list else ([args[1]],)  # A single tensor in 0.x.
+        values = args[1:2] if is_list else ([args[1]],)  # In 0.x it could be a single tensor.
         kwargs.update(zip(("axis", "values", "name"), (args[0], *values, *args[2:])))
         args = ()
     return tf1.concat(*args, **kwargs)
@@ -134,13 +134,14 @@ def variable_op_scope(
 def _logits_first(function: str, *more: str) -> Callable[..., Any]:
     """Returns a loss that accepts logits first by position; 1.x requires keywords.
 
-    TensorFlow 2 accepts labels first, so that an old call would swap the two without an error.
+    TensorFlow 2 accepts labels first: it would swap the arguments of an old call without an error.
     """
 
     def loss(*args: Any, **kwargs: Any) -> Any:
-        if not (len(args) == 1 and args[0] is None):  # The sentinel of 1.x.
+        # 1.x passes None first, to make keywords necessary.
+        if not (len(args) == 1 and args[0] is None):
             kwargs.update(zip(("logits", "labels", *more, "name"), args))
-        rename(kwargs, targets="labels")  # Of 0.x.
+        rename(kwargs, targets="labels")  # 0.x called the labels `targets`.
         return getattr(tf1.nn, function)(**kwargs)
 
     loss.__name__ = function
@@ -185,7 +186,7 @@ def _sampled(function: str) -> Callable[..., Any]:
 
 
 def _are_labels(second: Any, first: Any, function: str) -> bool:
-    """Whether inputs, float32 `[batch, units]`, come before labels, int64 `[batch, num_true]`."""
+    """Returns whether inputs, float32 `[batch, units]`, come before int64 `[batch, num_true]`."""
     first, second = tf1.convert_to_tensor(first), tf1.convert_to_tensor(second)
     if first.dtype.is_integer != second.dtype.is_integer:
         return bool(second.dtype.is_integer)

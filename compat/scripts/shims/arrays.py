@@ -14,7 +14,7 @@ NINF = -np.inf
 NZERO = -0.0
 PZERO = 0.0
 _IS_2 = int(np.__version__.partition(".")[0]) >= 2
-# NumPy 1 copies if it has to where NumPy 2 refuses to.
+# NumPy 1 copies if necessary; NumPy 2 raises an error instead.
 _IF_NEEDED: Any = None if _IS_2 else False
 
 cast = {kind: functools.partial(np.asarray, dtype=kind) for kind in (np.float32, np.float64)}
@@ -29,9 +29,9 @@ sctypes = {
 
 
 def array(value: Any, dtype: Any = None, **options: Any) -> Any:
-    """Returns an array; of rows of different lengths one of objects, as until 1.23.
+    """Returns an array; rows of different lengths become an array of objects, as until 1.23.
 
-    Integers that `dtype` cannot hold wrap around, as until 1.23; `copy=False` copies if it has to.
+    Integers that `dtype` cannot hold wrap around, as until 1.23. `copy=False` copies if necessary.
     """
     if options.get("copy") is False:
         options["copy"] = _IF_NEEDED
@@ -65,7 +65,7 @@ def asanyarray(value: Any, dtype: Any = None, **options: Any) -> Any:
 
 
 def _of_lists(name: str) -> Callable[..., Any]:
-    """Returns a function of one array that takes generators and rows of different lengths."""
+    """Returns a function of one array that accepts generators and rows of different lengths."""
     function = getattr(np, name)
 
     @functools.wraps(function)
@@ -86,7 +86,7 @@ sum = _of_lists("sum")  # noqa: A001
 
 
 def _of_sequences(name: str) -> Callable[..., Any]:
-    """Returns a function of a sequence of arrays, which may also be a generator, map or zip."""
+    """Returns a function of a sequence of arrays that accepts a generator, map or zip as well."""
     function = getattr(np, name)
 
     @functools.wraps(function)
@@ -103,7 +103,7 @@ column_stack, dstack, hstack, stack, vstack = (
 
 
 def _of_sizes(function: Any) -> Callable[..., Any]:
-    """Returns a function that takes whole floats as sizes, as until 1.11."""
+    """Returns a function that accepts floats without a fraction as sizes, as until 1.11."""
 
     def whole(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -136,7 +136,7 @@ def asfarray(value: Any, dtype: Any = np.float64) -> Any:
 
 
 def asscalar(value: Any) -> Any:
-    """Returns the element of an array with one."""
+    """Returns the element of an array that has one."""
     return np.asarray(value).item()
 
 
@@ -146,7 +146,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = None) -> Any:
 
 
 def deprecate(*args: Any, **kwargs: Any) -> Any:
-    """Returns the function that it decorates."""
+    """Returns the decorated function unchanged."""
     return args[0] if args and callable(args[0]) else lambda function: function
 
 
@@ -161,31 +161,31 @@ def fastCopyAndTranspose(value: Any) -> Any:
 
 
 def find_common_type(array_types: Any, scalar_types: Any) -> Any:
-    """Returns the type that holds values of all the types."""
+    """Returns the type that can hold values of all the given types."""
     return np.result_type(*(array_types or scalar_types))
 
 
 def fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "") -> Any:
-    """Returns an array of numbers in a text, or, as until 2.2, in bytes."""
+    """Returns an array of the numbers in a string or, as until 2.2, in bytes."""
     if sep:
         return np.fromstring(string, dtype, count, sep=sep)
     return np.frombuffer(string, dtype, count).copy()
 
 
 def in1d(first: Any, second: Any, **options: Any) -> Any:
-    """Returns which elements of a flattened array are in another."""
+    """Returns whether each element of the flattened `first` is in `second`; bool `[size]`."""
     return np.isin(np.ravel(first), second, **options)
 
 
 def issctype(value: Any) -> bool:
-    """Whether a value is a type of scalars."""
+    """Returns whether a value is a type of scalars."""
     return isinstance(value, np.dtype) or (
         isinstance(value, type) and issubclass(value, np.generic)
     )
 
 
 def issubsctype(first: Any, second: Any) -> bool:
-    """Whether one type of scalars is a subclass of another."""
+    """Returns whether one type of scalars is a subclass of another."""
     return issubclass(obj2sctype(first), obj2sctype(second))
 
 
@@ -213,12 +213,12 @@ def obj2sctype(value: Any) -> Any:
 
 
 def random_integers(low: int, high: int | None = None, size: Any = None) -> Any:
-    """Returns random integers up to and including `high`."""
+    """Returns random integers from `low` to `high`, both included."""
     return np.random.randint(1 if high is None else low, (low if high is None else high) + 1, size)
 
 
 def recfromcsv(file: Any, **options: Any) -> Any:
-    """Returns the records of a file with comma-separated values, named by its first line."""
+    """Returns the records of a file with comma-separated values; its first line has their names."""
     settings = {"case_sensitive": "lower", "names": True, "delimiter": ",", "dtype": None}
     return np.genfromtxt(file, **{**settings, **options}).view(np.recarray)
 
@@ -229,12 +229,12 @@ def recfromtxt(file: Any, **options: Any) -> Any:
 
 
 def sctype2char(value: Any) -> str:
-    """Returns the character of a type of scalars."""
+    """Returns the character code of a type of scalars."""
     return np.dtype(value).char
 
 
 def set_printoptions(*args: Any, **options: Any) -> None:
-    """Accepts NaN as the threshold, for arrays in full."""
+    """Accepts NaN as the threshold, which prints arrays in full."""
     threshold = options.get("threshold")
     if threshold == "nan" or (isinstance(threshold, float) and not math.isfinite(threshold)):
         options["threshold"] = sys.maxsize

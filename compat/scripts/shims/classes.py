@@ -19,14 +19,14 @@ _PATIENCE_SECS = 5.0
 
 
 def __getattr__(name: str) -> Any:
-    """Returns a class of models of Keras 2, such as `keras_Sequential`."""
+    """Returns a model class of Keras 2, such as `keras_Sequential`."""
     package, _, last = name.rpartition("_")
     if package not in ("keras", "keras_models"):
         raise AttributeError(name)
     models = tf1.keras.models
     for kind in models.Sequential.__mro__[:-1]:
         if issubclass(kind, models.Model) and "input_spec" in vars(kind):
-            # Until 2.2 a model was called with any input that its layers take.
+            # Until 2.2 a model could be called with any input that its layers accept.
             kind.input_spec = property(lambda model: None, kind.input_spec.fset)
     return getattr(models, last)
 
@@ -68,7 +68,7 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
     def __init__(self, opt: Any, replicas_to_aggregate: int, *args: Any, **kwargs: Any) -> None:
         kwargs.pop("replica_id", None)
         if not kwargs.get("total_num_replicas", 1):
-            kwargs.pop("total_num_replicas")  # 0 meant `replicas_to_aggregate`.
+            kwargs.pop("total_num_replicas")  # 0 stood for `replicas_to_aggregate`.
         super().__init__(opt, replicas_to_aggregate, *args, **kwargs)
         self._has_coordinator = interface.has_coordinator()
 
@@ -77,8 +77,8 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
     ) -> Any:
         """Returns the training operation; adds the operation that `release` runs to the graph.
 
-        In a `compat.step` of the modern runtime the replicas are its calls: without tokens and
-        queues.
+        In a `compat.step` of the modern runtime the calls are the replicas: no tokens or queues are
+        necessary.
         """
         if self._has_coordinator:
             self.local_step_init_op = self.chief_init_op = tf1.no_op()
@@ -92,7 +92,7 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
         return train_op
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
-        # Of the step, since none can be made behind it: outside of a graph that returns None.
+        # The step has made this operation; its graph is final now.
         return (
             self.chief_init_op if self._has_coordinator else super().get_init_tokens_op(num_tokens)
         )

@@ -1,6 +1,7 @@
-"""`tf.app.flags` as before 1.5: lenient, parsed on first access, and else absl's.
+"""`tf.app.flags` as before 1.5: lenient, and parsed on first access; otherwise absl's flags.
 
-Ignores unknown flags, accepts unambiguous prefixes of names, and a boolean value as a word.
+Unknown flags are ignored. A flag may be shortened to an unambiguous prefix of its name, and a
+boolean value may be a separate word.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any, Callable, Sequence
 from absl import flags as absl_flags  # noqa: TID251 - The script's flags are these.
 from absl.flags import *  # noqa: F403, TID251 - A script finds here what it finds there.
 
-_defined: set[str] = set()  # By the script; absl also holds the flags of libraries.
+# Flags that the script has defined; absl also holds the flags of libraries.
+_defined: set[str] = set()
 _TRUTH = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
 
 
@@ -27,14 +29,15 @@ class _Flags:
         try:
             return list(_REAL(as_before(argv, _REAL), known_only=True))[1:]
         except absl_flags.Error as error:
-            sys.exit(f"FATAL Flags parsing error: {error}")  # As of `absl.app.run`.
+            # `absl.app.run` exits with the same message.
+            sys.exit(f"FATAL Flags parsing error: {error}")
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
         del known_only
         return [argv[0], *self._parse_flags(list(argv)[1:])]
 
     def __getattr__(self, name: str) -> Any:
-        if name.endswith("__flags"):  # Also as `_Class__flags`, inside a class.
+        if name.endswith("__flags"):  # Inside a class, Python changes the name to `_Class__flags`.
             return self.values()
         if name.startswith("__"):
             raise AttributeError(name)
@@ -99,10 +102,10 @@ FLAGS = _Flags()
 
 
 def _definer(kind: str) -> Callable[..., None]:
-    """Returns a function that defines a flag, also where absl raises an error.
+    """Returns a function that defines a flag, also where absl would raise an error.
 
-    A later definition replaces an earlier one of the same name, and a default may have another
-    type than the flag.
+    A later definition replaces an earlier one of the same name. A default may have another type
+    than the flag.
     """
 
     def define(
@@ -138,5 +141,5 @@ def run(main: Any = None, argv: Sequence[str] | None = None) -> None:
     sys.exit(program([sys.argv[0], *rest]))
 
 
-# `tf.app.flags`, where this module also stands for `tf.python.platform.app`.
+# This module also stands for `tf.python.platform.app`, which has `flags`.
 flags = sys.modules[__name__]

@@ -1,4 +1,4 @@
-"""Methods of pandas as they were until 0.25, which scripts find in its classes."""
+"""Methods of pandas as they were until 0.25, which `install` adds to its classes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from compat.scripts.view import libraries
 
 
 def loaded() -> Any:
-    """Returns pandas, which a script may do without."""
+    """Imports pandas, which is optional for a script, and returns it."""
     return importlib.import_module("pandas")
 
 
-# Frequencies that have another name since pandas 2.2.
+# Frequencies that were renamed in pandas 2.2.
 _FREQUENCIES = {"A": "YE", "BM": "BME", "H": "h", "M": "ME", "Q": "QE", "S": "s", "T": "min"}
 
 
@@ -30,7 +30,7 @@ def _frequency(text: Any) -> Any:
 
 
 def with_frequency(call: Callable[[Any], Any], frequency: Any) -> Any:
-    """Returns what a function gives for a frequency, by its old or its new name."""
+    """Calls a function with the old or the new name of a frequency; returns its result."""
     try:
         return call(frequency)
     except ValueError:
@@ -38,7 +38,7 @@ def with_frequency(call: Callable[[Any], Any], frequency: Any) -> Any:
 
 
 class _Positions:
-    """`frame.ix`: labels first; integers are positions unless the index holds integers."""
+    """`frame.ix`: selects by label; integers are positions unless the index holds integers."""
 
     def __init__(self, owner: Any) -> None:
         self._owner = owner
@@ -117,12 +117,12 @@ def _fillna(today: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _inferred(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method whose columns of objects become numbers if all are, as until pandas 2."""
+    """Returns a method that infers better types for columns of objects, as until pandas 2."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
         found = method(self, *args, **options)
-        if found is None or found is self:  # In place.
+        if found is None or found is self:  # The method changed the frame in place.
             self._update_inplace(self.infer_objects())
             return found
         return found.infer_objects()
@@ -156,8 +156,9 @@ def _resample(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _select(method: Callable[..., Any] | None) -> Callable[..., Any]:
     def select(self: Any, crit: Any, *args: Any, axis: Any = 0, **options: Any) -> Any:
-        """Returns the rows, or columns, whose labels a function takes."""
-        if not callable(crit) and method is not None:  # Of pandas 3.1: columns by name.
+        """Returns the rows, or columns, whose labels satisfy a function."""
+        # pandas 3.1 has a method of this name, which selects columns by name.
+        if not callable(crit) and method is not None:
             return method(self, crit, *args, **options)
         axis = args[0] if args else axis
         labels = self.axes[1 if axis in (1, "columns") else 0]
@@ -167,7 +168,7 @@ def _select(method: Callable[..., Any] | None) -> Callable[..., Any]:
 
 
 def _week(self: Any) -> Any:
-    """Returns the numbers of weeks, of dates or of a column of dates."""
+    """Returns the week numbers of dates, or of a column of dates."""
     return self.isocalendar().week.astype("int64")
 
 
@@ -182,7 +183,7 @@ def _rename_axis(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _to_numbers(self: Any, **options: Any) -> Any:
-    """`convert_objects`: columns of texts that are numbers become such."""
+    """`convert_objects`: converts columns of strings that are numbers to numbers."""
     del options
     if self.ndim == 2:
         return self.apply(_to_numbers)
@@ -229,7 +230,7 @@ _OF_SERIES = {
 }
 
 
-# Arguments that are by name only since 2.0, in their order; and those with another name.
+# Arguments that are keyword-only since 2.0, in their order; and renamed arguments.
 _POSITIONS = {
     "clip": "self lower upper axis",
     "drop": "self labels axis",
@@ -250,7 +251,7 @@ _OF_NUMBERS = "corr cov kurt mean median sem skew std var"
 
 
 def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
-    """Yields the methods of a class that take less than they did, as they were."""
+    """Yields methods of a class that accept less than they did, with their old arguments."""
     for name, order in _POSITIONS.items() if is_frame else ():
         yield name, libraries.with_arguments(getattr(owner, name), {}, order)
     for name, renamed in _RENAMED.items():
@@ -261,7 +262,7 @@ def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
     made: list[tuple[str, Any]] = [("rename_axis", _rename_axis), ("resample", _resample)]
     made += [(name, _inferred) for name in _INFERRED.split()]
     yield "select", _select(getattr(owner, "select", None))
-    # Before pandas 3 it takes a method, and `ffill` calls it with one.
+    # Before pandas 3 `fillna` accepts a method, and `ffill` calls it with one.
     if "method" not in inspect.signature(owner.fillna).parameters:
         made.append(("fillna", lambda method: _inferred(_fillna(method))))
     for name, make in made:
@@ -269,7 +270,7 @@ def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
 
 
 def install() -> None:
-    """Adds the methods that are gone, in this process; texts are objects, as until 2.3."""
+    """Adds the methods that pandas removed, in this process; strings are objects, as until 2.3."""
     pandas = loaded()
     for owner, methods in (
         (pandas.DataFrame, {**_METHODS, **_OF_FRAMES}),
@@ -292,7 +293,7 @@ def install() -> None:
     groups = importlib.import_module("pandas.core.groupby").DataFrameGroupBy
     for name in ("mean", "median", "sem", "std", "var"):
         setattr(groups, name, _of_numbers(getattr(groups, name)))
-    # pandas.errors.OptionError before pandas 2.1.
+    # This was pandas.errors.OptionError before pandas 2.1.
     with contextlib.suppress(KeyError), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pandas 4 removes the option.
         pandas.set_option("future.infer_string", False)

@@ -11,18 +11,18 @@ from compat.scripts.view import libraries
 
 
 def get_dummies(data: Any, *args: Any, **options: Any) -> Any:
-    """Returns indicators as uint8, as until 1.5, not as bool."""
+    """Returns indicators as uint8, as until 1.5, instead of bool."""
     options.setdefault("dtype", np.uint8)
     return loaded().get_dummies(data, *args, **options)
 
 
 def read_csv(filepath_or_buffer: Any, sep: Any = ",", *args: Any, **options: Any) -> Any:
-    """Reads a file of comma-separated values; accepts options that are gone."""
+    """Reads a file of comma-separated values; accepts options that pandas removed."""
     return _read(filepath_or_buffer, sep, *args, **options)
 
 
 def read_table(filepath_or_buffer: Any, sep: Any = "\t", *args: Any, **options: Any) -> Any:
-    """Reads a file of values separated by tabs; accepts options that are gone."""
+    """Reads a file of tab-separated values; accepts options that pandas removed."""
     return _read(filepath_or_buffer, sep, *args, **options)
 
 
@@ -62,7 +62,7 @@ def date_range(
 
 
 def value_counts(values: Any, *args: Any, **options: Any) -> Any:
-    """Returns how often each value occurs."""
+    """Returns the number of times that each value occurs."""
     return loaded().Series(values).value_counts(*args, **options)
 
 

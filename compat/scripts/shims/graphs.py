@@ -1,9 +1,10 @@
-"""What building a graph accepted until TensorFlow 1.15, or did otherwise, and the end of its input.
+"""Restores behavior of TensorFlow until 1.15 for the construction of graphs and the end of queues.
 
-A whole float was a dimension, as in `[None, size / 2]`. Early releases converted to a tensor what
-was a list in Python 2, such as `range(10)`. The second half of a random operation's seed was its
-number in the graph; since 2.0 it is the number of random operations before it. A loop that starts
-its queues again at the end of their input ends, where TensorFlow repeats it for ever.
+A float without a fraction can be a dimension, as in `[None, size / 2]`. An object that was a list
+in Python 2, such as `range(10)`, is converted to a tensor. The second half of a random operation's
+seed is its number in the graph, as until 1.15; since 2.0 it is the number of random operations
+before it. A loop that starts its queues again at the end of their input ends; TensorFlow repeats it
+forever.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ def constant(value: Any, *args: Any, **kwargs: Any) -> Any:
 def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
     """Returns the value of `tf.train.match_filenames_once`, for `string_input_producer`.
 
-    That asks whether it is true, which resource variables refuse.
+    `string_input_producer` tests the truth of its argument, which resource variables refuse.
     """
     return tf.convert_to_tensor(tf1.train.match_filenames_once(pattern, name))
 
 
-# Of TensorFlow 2's variables, which refuse them; `variable -= value` is a tensor to a script.
+# Operators that TensorFlow 2's variables refuse; in a script, `variable -= value` is a tensor.
 _IN_PLACE = ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__")
 
-_ended: Any = weakref.WeakSet()  # The sessions of which a call has found the end of its input.
+_ended: Any = weakref.WeakSet()  # The sessions in which a call has reached the end of its input.
 
 
 def _notes_the_end(run: Any) -> Any:
-    """Notes the sessions of which a call found that its input has ended."""
+    """Returns a `Session.run` that adds a session to `_ended` at the end of its input."""
 
     @functools.wraps(run)
     def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -52,14 +53,15 @@ def _notes_the_end(run: Any) -> Any:
 
 
 def _until_the_input_ends(create: Any) -> Any:
-    """Starts the threads of a queue once a session, and asks to stop where they start in vain.
+    """Returns a `create_threads` that starts once per session and ends with its input.
 
-    A queue is closed when its threads have ended. Threads that start then, as in `while not
-    sv.should_stop(): start_queue_runners(...)`, fill nothing. Once a call has taken what the queues
-    still held, each step fails as the last one did, or a thread raises CancelledError. So the first
-    coordinator, often that of a Supervisor, stops then, and not before: its stop closes all queues.
+    A queue is closed when its threads have ended. Threads that start later, as in `while not
+    sv.should_stop(): start_queue_runners(...)`, add nothing to it. Once the queues are empty, each
+    step fails as the last one did, or a thread raises CancelledError. So the first coordinator,
+    often that of a Supervisor, is asked to stop then, but not earlier, since its stop closes all
+    queues.
     """
-    coordinators: Any = weakref.WeakKeyDictionary()  # By queue runner and by session.
+    coordinators: Any = weakref.WeakKeyDictionary()  # Coordinators by queue runner and by session.
 
     @functools.wraps(create)
     def created(
@@ -72,7 +74,7 @@ def _until_the_input_ends(create: Any) -> Any:
             if threads and coord is not None:
                 by_session[sess] = coord
             return threads
-        # It makes no threads where the queue is still being filled.
+        # While the queue is still being filled, `create` makes no threads.
         if sess in _ended and create(self, sess, None, daemon, False):
             logging.getLogger(__name__).warning(
                 "the input of the queue %s has ended, so training stops", self.name
@@ -84,17 +86,18 @@ def _until_the_input_ends(create: Any) -> Any:
 
 
 def _on_cpu(make: Any) -> Any:
-    """Places a reader where its queue is, also in `tf.device("/gpu:0")` with soft placement.
+    """Returns a method that places a reader on the CPU, also in `tf.device("/gpu:0")`.
 
-    That moves all of them to the CPU until 1.15. Since 2.0 `FIFOQueue` names the CPU itself, and
-    what is placed with it cannot be moved there from another device.
+    Until 1.15, soft placement moves a queue and its reader to the CPU. Since 2.0 `FIFOQueue` names
+    the CPU itself, and operations that are colocated with it cannot be moved there from another
+    device.
     """
 
     @functools.wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
         if not _queues_name_the_cpu():
             return make(*args, **kwargs)
-        with tf1.device("CPU"):  # As there: `/gpu:1` becomes `/cpu:1`.
+        with tf1.device("CPU"):  # TensorFlow does the same for queues: `/gpu:1` becomes `/cpu:1`.
             return make(*args, **kwargs)
 
     return made
@@ -107,7 +110,7 @@ def _queues_name_the_cpu() -> bool:
 
 
 def install() -> None:
-    """Makes TensorFlow do so in this process."""
+    """Patches TensorFlow in this process."""
     embeddings.gather_rows()
     rounding.keep_order()
     saving.read_steps_when_due()
@@ -128,7 +131,7 @@ def install() -> None:
     def get_seed(op_seed: int | None) -> Any:
         graph = tf1.get_default_graph()
         if op_seed is None and graph.seed is not None:
-            op_seed = graph.version  # The number of its operations.
+            op_seed = graph.version  # The number of operations in the graph.
         return seed_of(op_seed)
 
     shapes.Dimension.__init__, seeds.get_seed = create, get_seed

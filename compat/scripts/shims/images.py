@@ -1,4 +1,4 @@
-"""Functions on images that SciPy 1.3 removed, by its source, and methods that Pillow removed."""
+"""Functions on images that SciPy 1.3 removed, from its source, and methods that Pillow removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _pillow(module: str = "Image") -> Any:
 
 
 def what(file: Any, h: bytes | None = None) -> str | None:
-    """Returns the format of an image, such as "png", as `imghdr` did; None if it is not known."""
+    """Returns the format of an image, such as "png", as `imghdr` did; None if it is unknown."""
     try:
         with _pillow().open(file if h is None else io.BytesIO(h)) as image:
             return str(image.format).lower()
@@ -27,7 +27,7 @@ def what(file: Any, h: bytes | None = None) -> str | None:
 def bytescale(
     data: Any, cmin: Any = None, cmax: Any = None, high: float = 255, low: float = 0
 ) -> Any:
-    """Returns an array as uint8, its range scaled to `low` to `high`."""
+    """Returns an array as uint8, scaled linearly so that it ranges from `low` to `high`."""
     if data.dtype == np.uint8:
         return data
     least = data.min() if cmin is None else cmin
@@ -46,7 +46,7 @@ def toimage(
     mode: str | None = None,
     channel_axis: int | None = None,
 ) -> Any:
-    """Returns an image, scaled as by `bytescale`, of `[height, width]`, or 3 or 4 channels."""
+    """Returns an image of an array, `[height, width]` or with 3 or 4 channels, by `bytescale`."""
     data = np.asarray(arr)
     if data.ndim == 2 and mode in ("F", "I"):
         return _pillow().fromarray(data.astype(np.float32 if mode == "F" else np.int32))
@@ -58,7 +58,7 @@ def toimage(
     axes = [axis for axis in range(data.ndim) if data.shape[axis] in (3, 4)]
     if data.ndim != 3 or not axes:
         raise ValueError("'arr' does not have a suitable array shape for any mode.")
-    # The first axis of three channels, else of four.
+    # The first axis of length 3, or else of length 4, holds the channels.
     axis = min(axes, key=lambda a: data.shape[a]) if channel_axis is None else channel_axis
     image = _pillow().fromarray(
         np.ascontiguousarray(np.moveaxis(bytescale(data, cmin, cmax, high, low), axis, 2))

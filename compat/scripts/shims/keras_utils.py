@@ -1,4 +1,4 @@
-"""`tf.compat.v1.keras.utils` of Keras 2, where TensorFlow has Keras 3, or none."""
+"""`tf.compat.v1.keras.utils` of Keras 2, if TensorFlow has Keras 3 or none."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class DeterministicRandomTestTool:
     """Gives random operations the same seeds in a graph and in eager mode.
 
     Args:
-      seed: of all operations.
-      mode: "constant" for one seed of each operation, "num_random_ops" for the number of random
-        operations before it.
+      seed: The seed of all operations.
+      mode: "constant" for the same seed of each operation, or "num_random_ops" for the number of
+        random operations before it.
 
     Attributes:
-      operation_seed: of the next operation.
+      operation_seed: The seed of the next operation.
     """
 
     def __init__(self, seed: int = 42, mode: str = "constant") -> None:
@@ -40,7 +40,7 @@ class DeterministicRandomTestTool:
         self._used: set[int] = set()
 
     def scope(self) -> Any:
-        """Returns a context in which TensorFlow takes its seeds from here."""
+        """Returns a context in which TensorFlow takes the seeds of this object."""
         tf.random.set_seed(self._seed)
         return mock.patch.object(sys.modules[tf1.get_seed.__module__], "get_seed", self._next)
 
@@ -68,7 +68,7 @@ NAMES = {
 
 
 class _Keras(types.ModuleType):
-    """TensorFlow's lazy `keras`, with the names in its `utils`."""
+    """TensorFlow's lazy module `keras`, with additional names in `utils`."""
 
     def __init__(self, lazy: Any) -> None:
         super().__init__("keras")
@@ -96,7 +96,8 @@ class _Utils(_Keras):
 
 
 def _attribute(module: Any, shown: str, name: str) -> Any:
-    if name.startswith("__"):  # Asked for modules, which should not load Keras.
+    # Python asks every module for such names; Keras should not be loaded for that.
+    if name.startswith("__"):
         raise AttributeError(name)
     try:
         return getattr(module, name)
@@ -105,7 +106,7 @@ def _attribute(module: Any, shown: str, name: str) -> Any:
 
 
 def install() -> None:
-    """Adds the names to `tf.compat.v1.keras.utils` where TensorFlow's Keras is not Keras 2."""
+    """Adds the names to `tf.compat.v1.keras.utils` unless TensorFlow's Keras is Keras 2."""
     is_2 = os.environ.get("TF_USE_LEGACY_KERAS") in ("true", "True", "1")
     if is_2 and importlib.util.find_spec("tf_keras") is not None:
         return

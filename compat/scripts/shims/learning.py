@@ -15,12 +15,12 @@ def _sklearn(module: str) -> Any:
 
 
 class _Splits(list):  # type: ignore[type-arg]
-    """Pairs of indices: of the training set, and of the test set.
+    """Pairs of indices: those of the training set, and those of the test set.
 
     Attributes:
-      n: how many examples there are.
-      n_folds: how many pairs.
-      n_iter: the same.
+      n: The number of examples.
+      n_folds: The number of pairs.
+      n_iter: The same number.
     """
 
     def __init__(self, pairs: Any, n: int) -> None:
@@ -29,7 +29,7 @@ class _Splits(list):  # type: ignore[type-arg]
 
 
 def _splitter(kind: str, count: str = "") -> Callable[..., Any]:
-    """Returns a class of `cross_validation`, which takes the labels, or the number of examples."""
+    """Returns a class of `cross_validation`, which takes the labels or the number of examples."""
 
     def split(*args: Any, **kwargs: Any) -> _Splits:
         given = [kwargs.pop(name) for name in ("n", "y", "labels") if name in kwargs]
@@ -37,7 +37,7 @@ def _splitter(kind: str, count: str = "") -> Callable[..., Any]:
         kwargs.update(zip([count] if count else [], args))
         options = {"n_splits" if key == count else key: value for key, value in kwargs.items()}
         if not options.get("shuffle", True) or "shuffle" not in options and count == "n_folds":
-            options.pop("random_state", None)  # Had no effect; an error today.
+            options.pop("random_state", None)  # It had no effect; today it is an error.
         if count == "n_folds":
             options.setdefault("n_splits", 3)
         labels = None if isinstance(data, (int, np.integer)) else np.asarray(data)
@@ -69,7 +69,7 @@ def GMM(n_components: int = 1, covariance_type: str = "diag", **options: Any) ->
 def Imputer(
     missing_values: Any = "NaN", strategy: str = "mean", axis: int = 0, **options: Any
 ) -> Any:
-    """Returns what replaces missing values; raises ValueError for `axis=1`."""
+    """Returns a transformer that replaces missing values; raises ValueError for `axis=1`."""
     if axis != 0:
         raise ValueError("Imputer(axis=1) has no successor in scikit-learn; transpose the data")
     options.pop("verbose", None)
@@ -85,9 +85,10 @@ def RandomizedPCA(n_components: Any = None, **options: Any) -> Any:
 def OneHotEncoder(
     n_values: Any = "auto", categorical_features: Any = None, sparse: Any = None, **options: Any
 ) -> Any:
-    """Returns an encoder; accepts the number of values, of all columns or of each.
+    """Returns an encoder; accepts the number of values, for all columns or for each.
 
-    Those of `categorical_features`, an array of indices or a mask, are encoded, and come first.
+    Only the columns in `categorical_features`, an array of indices or a mask, are encoded; they
+    come first in the result.
     """
     if categorical_features is not None and not isinstance(categorical_features, str):
         encoder = OneHotEncoder(n_values, None, sparse, **options)
@@ -115,17 +116,17 @@ def OneHotEncoder(
 
 
 def mean_squared_error(*args: Any, squared: bool = True, **options: Any) -> Any:
-    """Returns the mean of the squared errors, or its root."""
+    """Returns the mean of the squared errors, or its square root."""
     metrics = _sklearn("metrics")
     if squared:
         return metrics.mean_squared_error(*args, **options)
-    if hasattr(metrics, "root_mean_squared_error"):  # Since 1.4.
+    if hasattr(metrics, "root_mean_squared_error"):  # scikit-learn 1.4 introduced it.
         return metrics.root_mean_squared_error(*args, **options)
     return metrics.mean_squared_error(*args, squared=False, **options)
 
 
 class _Normalizes:
-    """What a linear model of 2018 adds to today's: `normalize=True`, before it is trained."""
+    """Adds `normalize=True`, an option of 2018, to a linear model of today."""
 
     _today: Any
 
@@ -138,7 +139,7 @@ class _Normalizes:
         return sorted({*cls._today._get_param_names(), "normalize"})
 
     def fit(self: Any, X: Any, y: Any, *args: Any, **options: Any) -> Any:
-        """Trains it, on columns of mean 0 and length 1 if it normalizes."""
+        """Trains the model; if it normalizes, columns are scaled to mean 0 and length 1 first."""
         if not (self.normalize and self.fit_intercept):
             return super().fit(X, y, *args, **options)  # type: ignore[misc]
         X = np.asarray(X, float)
@@ -152,9 +153,9 @@ class _Normalizes:
 
 
 class _OneVersusRest:
-    """What `LogisticRegression` of 2018 adds to today's: `multi_class="ovr"`.
+    """Adds `multi_class="ovr"`, an option of 2018, to `LogisticRegression` of today.
 
-    Also for the solver "liblinear", which trains two classes only today.
+    This includes the solver "liblinear", which today trains two classes only.
     """
 
     _today: Any
@@ -171,7 +172,7 @@ class _OneVersusRest:
     ) -> None:
         if penalty == "none":
             penalty = None
-        if penalty != "l2":  # Its default is another word in some releases.
+        if penalty != "l2":  # In some releases the default is another word, which stands for "l2".
             options["penalty"] = penalty
         super().__init__(dual=dual, tol=tol, C=C, **options)  # type: ignore[call-arg]
         self.multi_class = multi_class
@@ -187,7 +188,7 @@ class _OneVersusRest:
         )
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Trains it: a model for each class, or one for all."""
+        """Trains one model for each class, or one for all."""
         self.classes_ = np.unique(y)
         if not self._is_ovr():
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
@@ -222,14 +223,14 @@ def _linear_model(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """Returns a linear model, whose base loads scikit-learn."""
+    """Returns a linear model; scikit-learn, which has its base class, is loaded here."""
     if name in ("ElasticNet", "Lasso", "LinearRegression", "LogisticRegression", "Ridge"):
         return _linear_model(name)
     raise AttributeError(name)
 
 
 def install() -> None:
-    """Adds what is gone from matrices of SciPy and from vectorizers, of those that are loaded."""
+    """Adds removed methods to matrices of SciPy and vectorizers of scikit-learn, if loaded."""
     for module, owner, name, value in (
         ("scipy.sparse", "spmatrix", "A", property(lambda self: self.toarray())),
         ("scipy.sparse", "spmatrix", "H", property(lambda self: self.conj().T)),
@@ -247,7 +248,7 @@ def install() -> None:
 
 def _display(name: str) -> Any:
     def plot(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
-        """Returns the picture of a trained classifier, drawn by Matplotlib."""
+        """Draws the quality of a trained classifier by Matplotlib; returns the display."""
         return getattr(_sklearn("metrics"), name).from_estimator(estimator, X, y, **options)
 
     return plot
@@ -259,5 +260,5 @@ plot_roc_curve = _display("RocCurveDisplay")
 
 
 def linear_assignment(X: Any) -> Any:
-    """Returns the cheapest pairs of rows and columns of a matrix of costs, int `[pairs, 2]`."""
+    """Returns the pairs of rows and columns with the smallest sum of costs, int `[pairs, 2]`."""
     return np.transpose(importlib.import_module("scipy.optimize").linear_sum_assignment(X))

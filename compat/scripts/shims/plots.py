@@ -15,7 +15,7 @@ _SEABORN = "seaborn-v0_8"
 
 
 def use(backend: str, *args: Any, **kwargs: Any) -> None:
-    """Selects a backend; one that is not there is replaced by Agg, which draws into files."""
+    """Selects a backend; Agg, which draws into files, replaces a backend that is missing."""
     matplotlib: Any = importlib.import_module("matplotlib")
     try:
         matplotlib.use(backend, **{k: v for k, v in kwargs.items() if k == "force"})
@@ -25,16 +25,16 @@ def use(backend: str, *args: Any, **kwargs: Any) -> None:
 
 
 def hold(b: Any = None) -> None:
-    """Does nothing: a plot adds to what is there, as by default in its time."""
+    """Does nothing: plots are added to the figure, as by default in old releases."""
 
 
 def ishold() -> bool:
-    """Returns whether a plot adds to what is there."""
+    """Returns whether a plot is added to the figure."""
     return True
 
 
 def normpdf(x: Any, *args: Any) -> Any:
-    """Returns the density of the normal distribution of a mean and a standard deviation."""
+    """Returns the density of the normal distribution with a mean and a standard deviation."""
     mean, deviation = args
     scaled = (np.asarray(x) - mean) / deviation
     return np.exp(-0.5 * scaled**2) / (deviation * np.sqrt(2 * np.pi))
@@ -50,14 +50,14 @@ def bivariate_normal(
 def _current(gca: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(gca)
     def current(self: Any, **options: Any) -> Any:
-        """Returns the axes in use, or with options, as `projection="3d"`, new ones."""
+        """Returns the axes in use or, with options such as `projection="3d"`, new ones."""
         return self.add_subplot(**options) if options else gca(self)
 
     return current
 
 
 def install() -> None:
-    """Adds the names of styles and methods that are gone, in this process."""
+    """Adds the old names of styles, and methods that Matplotlib removed, in this process."""
     style: Any = importlib.import_module("matplotlib.style")
     for name in [name for name in style.library if name.startswith(_SEABORN)]:
         style.library.setdefault(name.replace("-v0_8", ""), style.library[name])

@@ -1,6 +1,6 @@
 """Functions of Python's library as they were until Python 3.11, or in Python 2, for scripts.
 
-With those of the module `imp`, which Python 3.12 removed; its files are the script's own.
+They include those of the module `imp`, which Python 3.12 removed; they load files of the script.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def getargspec(function: Any) -> Any:
 
 
 def dist(*args: Any, **kwargs: Any) -> tuple[str, str, str]:
-    """Returns the name, version and code name of this system, as far as it tells."""
+    """Returns the name, version and code name of this system, as far as they are known."""
     try:
         with open("/etc/os-release", encoding="utf-8") as lines:
             fields = dict(line.strip().split("=", 1) for line in lines if "=" in line)
@@ -60,7 +60,7 @@ def setdefaultencoding(name: str) -> None:
 
 
 def yaml_load(stream: Any, Loader: Any = None) -> Any:  # noqa: N803 (PyYAML's name)
-    """Takes PyYAML's loader of plain values and Python's own types if none is given."""
+    """Loads YAML; the default loader accepts plain values and Python's own types."""
     import yaml
 
     return yaml.load(stream, Loader or yaml.FullLoader)  # noqa: S506 (as PyYAML 5.1)
@@ -70,7 +70,7 @@ string_atof, string_atoi = float, int
 
 
 def string_join(words: Any, sep: str = " ") -> str:
-    """Returns the words in one text."""
+    """Returns the words joined to one string."""
     return sep.join(words)
 
 
@@ -89,11 +89,11 @@ string_replace, string_split = str.replace, str.split
 
 
 def load_source(name: str, pathname: str, file: Any = None) -> types.ModuleType:
-    """Loads a module from a file, whatever its name; raises ImportError."""
+    """Loads a module from a file of any name; raises ImportError."""
     del file
     folder, base = os.path.split(os.path.abspath(pathname))
     stem = base.rpartition(".")[0]
-    # The finder of `compat run` comes first, and knows only files of the script.
+    # The finder of `compat run` comes first, and finds only files of the script.
     finders: list[Any] = [*sys.meta_path[:1], machinery.PathFinder]
     specs = (finder.find_spec(stem, [folder]) for finder in finders)
     spec = next((spec for spec in specs if spec is not None), None)
@@ -117,7 +117,7 @@ def find_module(name: str, path: Any = None) -> tuple[Any, str, tuple[str, str, 
 
 
 def load_module(name: str, file: Any, pathname: str, description: Any) -> types.ModuleType:
-    """Loads what `find_module` has found."""
+    """Loads a module from the results of `find_module`."""
     del description
     if file is not None:
         file.close()

@@ -14,7 +14,7 @@ def _scipy(module: str) -> Any:
 
 
 class _Fft(types.ModuleType):
-    """The module `scipy.fft`, which was a function."""
+    """The module `scipy.fft`, which can also be called as the function of old releases."""
 
     def __call__(self, a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
         return np.fft.fft(a, n, axis, norm)
@@ -27,7 +27,7 @@ fft = _Fft("scipy.fft")
 
 
 def central_diff_weights(Np: int, ndiv: int = 1) -> Any:
-    """Returns the weights of a central derivative by an odd number of points."""
+    """Returns the weights of a central derivative over an odd number of points."""
     if Np < ndiv + 1:
         raise ValueError("Number of points must be at least the derivative order + 1.")
     if Np % 2 == 0:
@@ -39,27 +39,27 @@ def central_diff_weights(Np: int, ndiv: int = 1) -> Any:
 def derivative(
     func: Callable[..., Any], x0: Any, dx: float = 1.0, n: int = 1, args: Any = (), order: int = 3
 ) -> Any:
-    """Returns the n-th derivative of a function by `order` points at a distance of `dx`."""
+    """Returns the n-th derivative of a function, from `order` points at distances of `dx`."""
     weights = central_diff_weights(order, n)
     values = [weights[i] * func(x0 + (i - order // 2) * dx, *args) for i in range(order)]
     return sum(values) / dx**n
 
 
 def itemfreq(a: Any) -> Any:
-    """Returns the values of an array, sorted, with how often each occurs, in two columns."""
+    """Returns the sorted values of an array and the number of each, in two columns."""
     return np.array(np.unique(a, return_counts=True)).T
 
 
 def median_absolute_deviation(
     x: Any, axis: Any = 0, center: Any = np.median, **options: Any
 ) -> Any:
-    """Returns the median distance from the median, by default times 1.4826."""
+    """Returns the median distance from the median; by default multiplied by 1.4826."""
     scale = options.pop("scale", 1.4826)
     return scale * _scipy("stats").median_abs_deviation(x, axis, center, **options)
 
 
 def ricker(points: int, a: float) -> Any:
-    """Returns a Ricker wavelet, the "Mexican hat", of a width."""
+    """Returns a Ricker wavelet, the "Mexican hat", of width `a`."""
     square = (np.arange(points) - (points - 1.0) / 2) ** 2 / a**2
     return 2 / (np.sqrt(3 * a) * np.pi**0.25) * (1 - square) * np.exp(-square / 2)
 
@@ -81,16 +81,16 @@ def cwt(data: Any, wavelet: Callable[..., Any], widths: Any) -> Any:
 
 
 class interp2d:
-    """A spline through points of a grid, or through scattered ones.
+    """A spline through the points of a grid, or through scattered points.
 
     Args:
-      x: coordinates of the columns, or of each point.
-      y: those of the rows, or of each point.
-      z: values `[y, x]`, also flat.
+      x: Coordinates of the columns, or of each point.
+      y: Coordinates of the rows, or of each point.
+      z: Values `[y, x]`; may be flat.
       kind: "linear", "cubic" or "quintic".
-      copy: has no effect.
-      bounds_error: whether points outside raise a ValueError.
-      fill_value: their value; None takes the nearest inside.
+      copy: Has no effect.
+      bounds_error: Whether points outside of the grid raise a ValueError.
+      fill_value: The value of points outside; None for the value of the nearest point inside.
     """
 
     def __init__(

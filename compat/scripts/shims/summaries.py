@@ -1,4 +1,4 @@
-"""Summaries from before 1.0, whose tags are used as given, and writers of events.
+"""Summaries as before 1.0, with tags as given, and writers of events.
 
 Since 1.0 a summary has a name, which name scopes prefix and which may not contain spaces.
 """
@@ -14,7 +14,7 @@ from compat._tensorflow import tf1
 
 
 class EventsWriter:
-    """Writes events into a file named after `prefix`; of `pywrap_tensorflow` until 2.0."""
+    """Writes events to a file whose name begins with `prefix`, as `pywrap_tensorflow` until 2.0."""
 
     def __init__(self, prefix: str | bytes) -> None:
         start = f"{os.fsdecode(prefix)}.out.tfevents.{int(time.time()):010d}"
@@ -31,12 +31,12 @@ class EventsWriter:
         return self._name
 
     def Flush(self) -> bool:
-        """Writes what was added; returns whether it could."""
+        """Writes the added events to the file; returns whether that succeeded."""
         self._writer.flush()
         return True
 
     def Close(self) -> bool:
-        """Closes the file; returns whether it could."""
+        """Closes the file; returns whether that succeeded."""
         self._writer.close()
         return True
 

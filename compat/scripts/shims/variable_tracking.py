@@ -1,7 +1,7 @@
 """`tf.compat.v1.keras.utils.track_tf1_style_variables`, for `tf.Module` and for layers of Keras 3.
 
-TensorFlow has it in Keras 2 only. A method that it decorates gets its variables by
-`tf.compat.v1.get_variable`, once, and they are those of the module or the layer.
+TensorFlow has it in Keras 2 only. A decorated method creates its variables by
+`tf.compat.v1.get_variable`, once, and they belong to the module or the layer.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ _STORE = "_tf1_style_var_store"
 
 
 class VariableStore:
-    """The variables that one module has got by name, as `with_variable_store` wants it.
+    """The variables of one module by name, in the form that `with_variable_store` expects.
 
-    A variable that is there is used again, whatever `reuse` says, but for True if there is none.
+    An existing variable is always used again, whatever `reuse` is; only `reuse=True` requires that
+    it exists.
     """
 
-    _store_eager_variables = True  # TensorFlow asks for it.
+    _store_eager_variables = True  # TensorFlow reads this attribute.
 
     def __init__(self, owner: Any) -> None:
         self._owner = owner
@@ -39,7 +40,7 @@ class VariableStore:
             yield
 
     def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Returns the variable of this name; the arguments are those of TensorFlow's."""
+        """Returns the variable of this name; the arguments are those of TensorFlow's function."""
         getter = kwargs.pop("custom_getter", None)
         kwargs.setdefault("reuse", None)
         if getter is None:
@@ -108,8 +109,8 @@ class VariableStore:
 def track_tf1_style_variables(method: Any) -> Any:
     """Decorates a method of a `tf.Module` or of a layer of Keras 3.
 
-    The losses of the regularizers are in `losses` of the layer, as those of its own weights; of a
-    module they are functions in `_tf1_style_var_store._regularizers`.
+    A layer has the losses of the regularizers in `losses`, together with those of its own weights.
+    A module has them in `_tf1_style_var_store._regularizers`, as functions.
     """
 
     @functools.wraps(method)
@@ -130,7 +131,7 @@ def track_tf1_style_variables(method: Any) -> Any:
 
 
 def get_or_create_layer(name: str, create_layer_method: Callable[[], Any]) -> Any:
-    """Returns the layer of this name of the module whose decorated method runs; creates it once."""
+    """Returns a layer of the module whose decorated method runs, by name; creates it once."""
     store = private.current_variable_store()
     if isinstance(store, VariableStore):
         scope = tf1.get_variable_scope().name
@@ -154,11 +155,11 @@ def _shared(variable: Any, name: str, shape: Any, dtype: Any) -> Any:
 
 
 def _attach(owner: Any, attribute: str, value: Any, regularizer: Any = None) -> None:
-    """Makes a variable or a layer one of its owner, for `trainable_variables` and checkpoints."""
+    """Attaches a variable or a layer to its owner, for `trainable_variables` and checkpoints."""
     if not _is_keras_3(owner):
         setattr(owner, attribute, value)
         return
-    # Keras locks the state of a layer that is built, which it is before the first call.
+    # Keras locks the state of a layer once it is built, which is before the first call.
     owner._tracker.unlock()
     try:
         if isinstance(value, tf.Variable):
@@ -170,11 +171,11 @@ def _attach(owner: Any, attribute: str, value: Any, regularizer: Any = None) -> 
 
 
 def _keras_variable(variable: Any, regularizer: Any) -> Any:
-    """Returns a variable of Keras 3 whose value is this one."""
+    """Returns a variable of Keras 3 that has the given variable as its value."""
     keras: Any = importlib.import_module("keras")
     state: Any = importlib.import_module("keras.src.backend.common.global_state")
     name = variable.name.partition(":")[0].replace("/", "_")
-    # Keras creates none while it computes shapes, as before `fit`.
+    # Keras creates no variables while it computes shapes, as before `fit`.
     scope = state.get_global_attribute("stateless_scope")
     state.set_global_attribute("stateless_scope", None)
     try:
@@ -183,7 +184,7 @@ def _keras_variable(variable: Any, regularizer: Any) -> Any:
             own = keras.Variable(variable, dtype=dtype, trainable=variable.trainable, name=name)
     finally:
         state.set_global_attribute("stateless_scope", scope)
-    own._value = variable  # Keras has made a copy.
+    own._value = variable  # Keras has made a copy; replace it by the variable itself.
     own.regularizer = regularizer
     return own
 
