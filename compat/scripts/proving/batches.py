@@ -1,7 +1,7 @@
-"""Compares the batches that an experiment draws by itself with those that it was given in a proof.
+"""Compares the batches that an experiment draws itself with those that a proof feeds to it.
 
-Both runs of a proof train on the batches of A. Those of the experiment's `data()` are drawn
-besides, one in each call.
+Both runs of a proof train on the batches of A. If B is an experiment, each call also draws a batch
+from its `data()`, for this comparison only.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ import numpy as np
 from compat.scripts.proving import values
 from compat.scripts.proving.runs import Run
 
-_RTOL = 1e-5  # Such as of pixels that are divided in another order.
+# A relative difference of this size arises, for example, if pixels are divided in another order.
+_RTOL = 1e-5
 
 
 class Difference(NamedTuple):
-    """An input of a call whose batches are not the same."""
+    """An input whose batch in a call is not the same in both runs."""
 
     call: int
     name: str
-    says: str  # How the two differ.
+    says: str  # The difference, in words.
 
 
 def line(b: Run) -> str:
-    """Returns in a line how the batches of an experiment compare; "" if it has none of its own."""
+    """Returns a line that compares the batches of an experiment; "" if it draws none itself."""
     calls = [n for n in range(1, len(b.calls) + 1) if b.load("given", n)]
     if not calls:
         return ""
@@ -50,7 +51,7 @@ def _differences(b: Run, call: int) -> Iterator[Difference]:
 
 
 def _difference(a: Any, b: Any) -> str:
-    """Returns how the batch of B differs from that of A, or ""."""
+    """Returns the difference between the batches of A and B, in words; "" if they are equal."""
     if a.shape != b.shape:
         return f"shape {list(a.shape)} and {list(b.shape)}"
     if np.array_equal(a, b):
@@ -64,12 +65,12 @@ def _difference(a: Any, b: Any) -> str:
 
 
 def _sorted(batch: Any) -> Any:
-    """Returns the examples of a batch in an order of their own."""
+    """Returns the examples of a batch, sorted by their bytes."""
     return np.array(sorted(example.tobytes() for example in np.ascontiguousarray(batch)), object)
 
 
 def _all(b: Run, calls: list[int], name: str) -> str:
-    """Returns what all batches of an input have in common, of A and B."""
+    """Returns the mean and range of all batches of an input, for A and for B."""
     both = [[b.load(kind, call).get(name) for call in calls] for kind in ("given", "drawn")]
     said = " and ".join(_summary([a for a in batches if a is not None]) for batches in both)
     return f"all of them: {said}"

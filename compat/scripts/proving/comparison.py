@@ -1,4 +1,4 @@
-"""Compares two runs: loss by loss, then what their first call has changed."""
+"""Compares two runs: first their losses, then the changes of variables in their training calls."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from compat.scripts.proving.runs import Run
 from compat.scripts.proving.values import Gap
 
 RTOL = 1e-4
-# Of the change of a variable in one call: adaptive optimizers enlarge rounding.
+# Tolerance for the change of a variable in one call: adaptive optimizers enlarge rounding errors.
 CHANGE_RTOL = 1e-2
-_LEAST = 1e-2  # Of the largest loss so far: smaller ones are compared to that.
-_NOISE_GRADIENT = 1e-4  # Of the largest one: what is smaller may be rounding alone.
-_ROUNDING = 1e-6  # Of a variable: a smaller change may be lost in float32.
+# A loss smaller than this fraction of the largest loss so far is compared to that fraction.
+_LEAST = 1e-2
+# A gradient smaller than this fraction of the largest one may be rounding error alone.
+_NOISE_GRADIENT = 1e-4
+_ROUNDING = 1e-6  # A change smaller than this fraction of a variable may be lost in float32.
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A number that both runs have for a training call."""
+    """A number that a training call of both runs has fetched."""
 
     call: int
     name: str
@@ -30,14 +32,14 @@ class Loss:
 
 @dataclass
 class Comparison:
-    """What is the same, and where the two runs first differ.
+    """The result of a comparison: the equal losses, and the first difference of the two runs.
 
     Attributes:
-      losses: all that both have, up to the first that differs.
-      verdict: one line of what differs first; empty if nothing does.
-      call: the training call at which the difference is seen; 0: not in one.
-      cause: the call that made the difference, whose operations tell it; 0 if unknown.
-      change: the largest difference of what was added to a variable, of those that were compared.
+      losses: All losses that both runs have, up to the first difference.
+      verdict: The first difference in one line; empty if there is none.
+      call: The training call that shows the difference; 0 if it is in no call.
+      cause: The call that made the difference, whose operations can explain it; 0 if unknown.
+      change: The largest difference between two changes of a variable, of those that were compared.
     """
 
     losses: list[Loss] = field(default_factory=list)
@@ -48,23 +50,23 @@ class Comparison:
 
     @property
     def calls(self) -> int:
-        """How many training calls had equal losses."""
+        """The number of training calls with equal losses."""
         last = self.losses[-1] if self.losses else None
         return 0 if last is None else last.call - int(last.gap.differs)
 
     def worst(self) -> Loss | None:
-        """Returns the loss with the largest difference."""
+        """The loss with the largest difference."""
         return max(self.losses, key=lambda loss: loss.gap.error, default=None)
 
 
 def compare(a: Run, b: Run, rtol: float, each: bool = False) -> Comparison:
-    """Compares the losses of two runs, and how they ended.
+    """Compares the losses of two runs, and their exits.
 
     Args:
-      a: the first run.
-      b: the one that repeats it.
-      rtol: the tolerance of losses.
-      each: whether each call of B began with the variables of A.
+      a: The first run.
+      b: The run that repeats it.
+      rtol: Relative tolerance of losses.
+      each: Whether each call of B started from the variables of A.
     """
     found = Comparison()
     if b.mismatch:
@@ -102,7 +104,7 @@ def _losses(a: Run, b: Run, rtol: float, largest: dict[str, float]) -> Iterator[
 
 
 def _fetched(a: Run, b: Run, call: int, rtol: float) -> Iterator[Loss]:
-    """Yields the arrays of a call of a program that trains nothing; other shapes differ."""
+    """Yields the arrays that a call fetched, for programs that do not train."""
     ours, theirs = (run.load("fetched", call) for run in (a, b))
     here, there = (run.calls[call - 1].get("fetched", []) for run in (a, b))
     if len(here) != len(there):
@@ -114,7 +116,7 @@ def _fetched(a: Run, b: Run, call: int, rtol: float) -> Iterator[Loss]:
 
 
 def pairs(left: list[str], right: list[str]) -> list[tuple[str, str]]:
-    """Pairs names: equal ones, then the others in order, if they are as many."""
+    """Pairs names: equal ones first, then the others in order if both lists are as long."""
     same = [(name, name) for name in left if name in right]
     ours = [name for name in left if name not in right]
     theirs = [name for name in right if name not in left]
@@ -140,10 +142,11 @@ def _ends_differ(a: Run, b: Run) -> str:
 
 
 def _compare_changes(a: Run, b: Run, found: Comparison, each: bool) -> None:
-    """Compares what training calls have changed: the first, which its loss does not show, or all.
+    """Compares the changes of variables: of the first training call, or of each one.
 
-    All where no loss is known of both, or no later loss shows it. Where calls are gathered, the
-    first of which the variables are known is the last one.
+    The loss of the first call does not show its changes, but later losses do. Each call is compared
+    if both runs share no loss, or if no later loss can show a change. If calls are gathered,
+    variables are known after the last call only.
     """
     for call in range(1, len(a.calls) + 1):
         gaps = list(changes(a, b, call))
@@ -158,7 +161,7 @@ def _compare_changes(a: Run, b: Run, found: Comparison, each: bool) -> None:
 
 
 def first_change(a: Run, b: Run, last: int) -> int:
-    """Returns the first call before `last` that changes variables differently; 0: none does."""
+    """Returns the first call before `last` that changes variables differently; 0 if none does."""
     for call in range(1, last):
         if any(gap.differs for _, gap in changes(a, b, call)):
             return call
@@ -166,7 +169,7 @@ def first_change(a: Run, b: Run, last: int) -> int:
 
 
 def changes(a: Run, b: Run, call: int) -> Iterator[tuple[str, Gap]]:
-    """Yields how far apart the changes of each trainable variable are that a call has made."""
+    """Yields the gap between the changes of each trainable variable in a call of A and of B."""
     starts = [before(run, call) for run in (a, b)]
     afters = [run.load("after", call) for run in (a, b)]
     small = _negligible(a, b, call)
@@ -182,7 +185,8 @@ def changes(a: Run, b: Run, call: int) -> Iterator[tuple[str, Gap]]:
         noise = _ROUNDING * max(values.rms(start[name]) for start in starts)
         gap = values.tensors(ours, theirs, CHANGE_RTOL, noise)
         if gap is not None and gap.differs and values.few_differ(ours, theirs, CHANGE_RTOL):
-            # The first update of Adam has one size, also where the gradient is rounding alone.
+            # The first update of Adam has the same size even if the gradient is rounding error
+            # alone.
             gap = gap._replace(tolerance=gap.error)
         if gap is not None:
             yield name, gap
@@ -198,7 +202,7 @@ def before(run: Run, call: int) -> dict[str, Any]:
 
 
 def gradients(a: Run, b: Run, call: int) -> dict[str, tuple[str, str]]:
-    """Returns the tensors of the gradients of both runs, by variable."""
+    """Returns the names of the gradient tensors of both runs, by variable."""
     ours, theirs = (
         {name: tensor for tensor, name in run.operations(call)["gradients"].items()}
         for run in (a, b)
@@ -207,9 +211,10 @@ def gradients(a: Run, b: Run, call: int) -> dict[str, tuple[str, str]]:
 
 
 def _negligible(a: Run, b: Run, call: int) -> set[str]:
-    """Returns the variables whose gradients are so small that they may be rounding alone.
+    """Returns the variables whose gradients are so small that they may be rounding errors alone.
 
-    As of a bias before batch normalization. Optimizers such as Adam make large updates of them.
+    The bias before a batch normalization is an example. Optimizers such as Adam turn such gradients
+    into large updates.
     """
     found: dict[str, float] = {}
     ours, theirs = (run.calls[call - 1].get("slopes", {}) for run in (a, b))

@@ -1,4 +1,4 @@
-"""Writes the migrated program of a script, with its modules, into a folder of its own."""
+"""Writes the migrated program of a script, with its modules, to a folder of its own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from compat.scripts.reading import modules
 
 
 def write(script: str, folder: str) -> str:
-    """Migrates a script and those of its own modules that it imports; returns the new program.
+    """Migrates a script and the modules of its own that it imports; returns the new program.
 
-    The new folder also shows, as links, what else is beside the script.
+    The new folder has links to the other files beside the script.
 
     Raises:
-      UserError: one cannot be migrated.
+      UserError: A file cannot be migrated.
     """
     root = os.path.dirname(os.path.abspath(script))
     for path in [os.path.abspath(script), *modules.imported(script)]:
@@ -37,6 +37,6 @@ def _migrate(path: str, output: str) -> None:
         raise UserError(
             done.stderr.strip().rpartition("error: ")[2] or f"{path} cannot be migrated"
         )
-    if not os.path.exists(output):  # There was nothing to change.
+    if not os.path.exists(output):  # The script needed no change.
         os.makedirs(os.path.dirname(output), exist_ok=True)
         shutil.copyfile(path, output)

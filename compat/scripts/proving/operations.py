@@ -1,4 +1,4 @@
-"""Finds the first operation of a training call that differs between two runs."""
+"""Finds the first operation of a training call whose values differ between two runs."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from compat.scripts.proving.runs import Run
 from compat.scripts.proving.values import Gap
 
 _RTOL = 1e-4
-_ROUNDING = 2e-6  # Of the inputs of an operation, for each of the elements that it sums.
+_ROUNDING = 2e-6  # Relative error of an operation for each element of its inputs that it sums.
 
 
 @dataclass
 class Trace:
-    """The first difference between two runs of a training call.
+    """The first difference between two runs in a training call.
 
     Attributes:
-      variables: those that differ before it.
-      gradients: those that differ, by variable, of the first one if it is the loss that differs.
-      changes: of the variables, by the call.
-      operation: what to print of the first operation; empty if none was found.
-      gap: of its values; None if the two are of different types or shapes.
+      variables: The variables that differ before the call.
+      gradients: The gradients that differ, by variable.
+      changes: The changes of variables that differ.
+      operation: A description of the first operation that differs; empty if none was found.
+      gap: The gap between its values; None if they differ in type or shape.
     """
 
     call: int
@@ -48,7 +48,7 @@ class _Graph:
 
 
 class _Pairing:
-    """Which tensors of two graphs stand for each other: by name, else by who uses them."""
+    """Pairs of equivalent tensors of two graphs, by name or else by the operations using them."""
 
     def __init__(self, a: _Graph, b: _Graph, ends: list[tuple[str, str]]) -> None:
         self.a, self.b = a, b
@@ -69,7 +69,7 @@ class _Pairing:
                 self.pair_inputs(op, self.partner(op))
 
     def pair_inputs(self, op: dict[str, Any], other: dict[str, Any] | None) -> None:
-        """Pairs what two operations of one type take."""
+        """Pairs the inputs of two operations of one type."""
         if other is None or op["type"] != other["type"]:
             return
         if len(op["inputs"]) == len(other["inputs"]):
@@ -82,7 +82,7 @@ class _Pairing:
             self._taken.add(theirs)
 
     def partner(self, op: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns the operation of B that stands for one of A."""
+        """Returns the operation of B that corresponds to one of A."""
         for tensor in op["outputs"]:
             if tensor in self.tensors:
                 return self.b.operations.get(operation_of(self.tensors[tensor]))
@@ -90,14 +90,14 @@ class _Pairing:
         return same if same is not None and not same["outputs"] else None
 
     def gap(self, tensor: str) -> Gap | None:
-        """Returns how far the values of a tensor of A are apart; None if that is unknown."""
+        """Returns the gap between a tensor of A and its partner; None if a value is unknown."""
         other = self.tensors.get(tensor, "")
         if tensor not in self.a.values or other not in self.b.values:
             return None
         value = self.a.values[tensor]
         op = self.a.operations[operation_of(tensor)]
         noise = 0.0
-        for name in op["inputs"]:  # What is summed or subtracted leaves their rounding.
+        for name in op["inputs"]:  # Inputs that are summed or subtracted add their rounding errors.
             if name in self.a.values:
                 given = self.a.values[name]
                 summed = max(1.0, given.size / max(1, value.size))
@@ -105,13 +105,13 @@ class _Pairing:
         return values.tensors(value, self.b.values[other], _RTOL, noise)
 
     def is_of_other_shape(self, tensor: str) -> bool:
-        """Whether both values are known, with different shapes."""
+        """Returns whether both values are known and have different shapes."""
         other = self.tensors.get(tensor, "")
         known = tensor in self.a.values and other in self.b.values
         return known and self.a.values[tensor].shape != self.b.values[other].shape
 
     def differs(self, tensor: str) -> bool:
-        """Whether the values of a tensor of A and of its partner are known to differ."""
+        """Returns whether a tensor of A and its partner are known to differ."""
         gap = self.gap(tensor)
         return self.is_of_other_shape(tensor) if gap is None else gap.differs
 
@@ -122,7 +122,7 @@ def operation_of(tensor: str) -> str:
 
 
 def trace(a: Run, b: Run, call: int) -> Trace:
-    """Returns where two runs part in a call, of which both have recorded the operations."""
+    """Returns the first difference in a call whose operations both runs have recorded."""
     found = Trace(call)
     starts = [comparison.before(run, call) for run in (a, b)]
     for name in a.calls[call - 1].get("learned", ()):
@@ -148,7 +148,7 @@ def trace(a: Run, b: Run, call: int) -> Trace:
 
 
 def _find(pairing: _Pairing, ends: list[str], found: Trace) -> bool:
-    """Walks from tensors that differ to the first operation that does."""
+    """Walks from tensors that differ to the first operation whose values differ."""
     graph, first, waiting, seen = pairing.a, "", list(ends), set(ends)
     while waiting:
         tensor = waiting.pop()
@@ -158,7 +158,7 @@ def _find(pairing: _Pairing, ends: list[str], found: Trace) -> bool:
         differs = pairing.differs(tensor)
         if differs and (not first or graph.order[op["name"]] < graph.order[operation_of(first)]):
             first = tensor
-        # Through an operation that B lacks to what it uses.
+        # If B lacks an operation, continue with its inputs.
         is_open = differs or pairing.gap(tensor) is None
         for name in op["inputs"] if is_open else ():
             if name not in seen and (pairing.differs(name) or pairing.gap(name) is None):
@@ -191,7 +191,7 @@ def _named(op: dict[str, Any], other: dict[str, Any] | None) -> str:
 
 
 def _find_update(pairing: _Pairing, variable: str, found: Trace) -> None:
-    """Finds why a variable is updated differently by equal gradients."""
+    """Finds the reason why equal gradients update a variable differently."""
     ours, theirs = (graph.updates(variable) for graph in (pairing.a, pairing.b))
     if not (ours and theirs):
         side = "B" if ours else "A"

@@ -1,4 +1,4 @@
-"""The page of a proof: one file of HTML, which loads nothing, light or dark."""
+"""The page of a proof: one HTML file, which loads nothing and follows the light or dark theme."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def html(
     """Returns the page.
 
     Args:
-      verdict: the result, in one line.
-      is_equal: whether the two runs are.
-      about: lines about the two runs.
-      findings: labels and texts of the difference.
-      losses: for each, its training call, its name and both values.
+      verdict: The result, in one line.
+      is_equal: Whether the two runs are equal.
+      about: Lines about the two runs.
+      findings: Labels and texts that describe the difference.
+      losses: For each loss, its training call, its name and both values.
     """
     text = escape.escape
     rows = "\n".join(

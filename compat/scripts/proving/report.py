@@ -1,4 +1,4 @@
-"""A proof for people and for programs: lines, JSON and a page."""
+"""Formats a proof for people and programs: as lines, JSON and a page."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from compat.scripts.proving.operations import Trace
 from compat.scripts.proving.runs import Run
 from compat.scripts.proving.values import Gap
 
-_MOST = 3  # Names in a line.
+_MOST = 3  # The largest number of names in a line.
 
 
 @dataclass(frozen=True)
 class Proof:
-    """Two runs and what was found."""
+    """Two runs and their comparison."""
 
     a: Run
     b: Run
@@ -30,7 +30,7 @@ class Proof:
 
     @property
     def gathers(self) -> bool:
-        """Whether calls of one of the two were gathered."""
+        """Whether calls of one of the two runs were gathered."""
         return self.a.side.gathers or self.b.side.gathers
 
 
@@ -68,7 +68,7 @@ def verdict(proof: Proof) -> str:
 
 
 def findings(proof: Proof) -> Iterator[tuple[str, str]]:
-    """Yields what was found at the call that caused a difference, as labels and texts."""
+    """Yields the differences at the call that caused them, as labels and texts."""
     trace = proof.trace
     if trace is None:
         return
@@ -88,7 +88,7 @@ def findings(proof: Proof) -> Iterator[tuple[str, str]]:
 
 
 def notes(proof: Proof) -> Iterator[str]:
-    """Yields what limits the proof."""
+    """Yields remarks on the limits of the proof."""
     runs = (proof.a, proof.b)
     if any(run.uses_cluster for run in runs):
         yield "cluster: one worker, in one process, without its parameter servers"
@@ -118,7 +118,7 @@ def notes(proof: Proof) -> Iterator[str]:
 
 
 def _inputs(b: Run) -> Iterator[str]:
-    """Yields how the batches of B are not those of A."""
+    """Yields how the batches of B differ from those of A."""
     unfed = sorted({name for record in b.calls for name in record.get("unfed", ())})
     if unfed:
         yield f"not controlled: B feeds {', '.join(unfed[:_MOST])}, which A does not"
@@ -128,7 +128,7 @@ def _inputs(b: Run) -> Iterator[str]:
 
 
 def as_dict(proof: Proof) -> dict[str, Any]:
-    """Returns the proof as what JSON has."""
+    """Returns the proof as a dictionary for JSON."""
     trace, found = proof.trace, proof.comparison
     return {
         "equal": not found.verdict,
@@ -176,7 +176,7 @@ def _gaps(found: list[tuple[str, Gap]]) -> list[dict[str, Any]]:
 
 
 def _gap(gap: Gap) -> dict[str, Any]:
-    """Returns numbers that JSON has; others as text."""
+    """Returns a number as it is if JSON has it, else as text."""
     found: dict[str, Any] = gap._asdict()
     return {
         key: value if isinstance(value, str) or abs(value) < float("inf") else str(value)

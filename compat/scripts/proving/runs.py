@@ -1,4 +1,4 @@
-"""Runs one side of a proof in a process of its own, and reads what it recorded."""
+"""Runs one side of a proof in a process of its own, and reads its record."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _PROGRAM = (
 )
 _LOG = "output.txt"
 _ERROR = re.compile(r"[\w.]*(Error|Exception)\b[^:]*:")
-OUT = "{out}"  # In an argument of the script: a folder of its own in each run.
+OUT = "{out}"  # In an argument of the script, this stands for a folder of its own in each run.
 
 
 @dataclass
 class Run:
-    """What one side did.
+    """The record of one side.
 
     Attributes:
-      calls: for each training call, in order, its record.
-      ended: the exit code; None if the process ended without one.
-      is_cut: whether it was ended: after enough training calls, or enough time.
-      uses_cluster: whether the program joined a cluster, which is then one task.
-      mismatch: how its variables do not match those of the other run.
-      trained_more: whether it went on after the last training call of the other run.
+      calls: The record of each training call, in order.
+      ended: The exit code; None if the process exited without one.
+      is_cut: Whether the process was ended, after enough training calls or enough time.
+      uses_cluster: Whether the program joined a cluster, of which it is the only task here.
+      mismatch: A description of how its variables do not match those of the other run.
+      trained_more: Whether it continued after the last training call of the other run.
     """
 
     side: Side
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def trains_nothing(self) -> bool:
-        """Whether its calls are all that fetch a number, since none of them trains."""
+        """Whether the program does not train; then its calls are all that fetch a number."""
         return bool(self.calls) and "fetched" in self.calls[0]
 
     def load(self, kind: str, call: int) -> dict[str, np.ndarray[Any, Any]]:
@@ -65,17 +65,17 @@ class Run:
         return dict(read(os.path.join(self.folder, f"{kind}-{call:04d}.npz")))
 
     def operations(self, call: int) -> dict[str, Any]:
-        """Returns what ran in a call: its "operations" and its "gradients"."""
+        """Returns the operations of a call: its "operations" and its "gradients"."""
         with open(
             os.path.join(self.folder, f"operations-{call:04d}.json"), encoding="utf-8"
         ) as file:
             return dict(json.load(file))
 
     def last_line(self) -> str:
-        """Returns the error that ended the program, or the last line that it has written."""
+        """Returns the error that ended the program, or the last line of its output."""
         with open(self.log, encoding="utf-8", errors="replace") as file:
             lines = [line.strip() for line in file if line.strip()]
-        # TensorFlow 1.15 says after it where the operation was made.
+        # TensorFlow 1.15 adds the place where the operation was created.
         errors = [line for line in lines if _ERROR.match(line)]
         return [*lines, *errors][-1] if lines else "no output"
 
@@ -94,23 +94,23 @@ def run(
     begun: float,
     timeout: float,
 ) -> Run:
-    """Runs a side to its end, or to its last training call of interest.
+    """Runs a side until it exits, or until the last training call to compare.
 
     Args:
-      side: what to run.
-      arguments: of the program.
-      folder: for the record; may not exist.
-      replay: the run whose initial values and batches it takes.
-      steps: after how many training calls it ends.
-      details: numbers of the calls of which all operations are recorded.
-      every: whether all calls that fetch numbers are recorded, not training calls alone.
-      each: whether each training call begins with the variables of the run that it repeats.
-      gathers: whether one of the two runs gathers calls, and nothing is read between them.
-      begun: when the proof began, in seconds since the epoch.
-      timeout: in seconds.
+      side: The side to run.
+      arguments: Arguments of the program.
+      folder: The folder for the record; may not exist.
+      replay: The run whose initial values and batches are used.
+      steps: The number of training calls after which the program ends.
+      details: Numbers of the calls whose operations are all recorded.
+      every: Whether all calls that fetch numbers are recorded, not only training calls.
+      each: Whether each training call starts from the variables of the run that is repeated.
+      gathers: Whether one of the two runs gathers calls; then nothing is read between them.
+      begun: The time at which the proof started, in seconds since the epoch.
+      timeout: Limit of the run, in seconds.
 
     Raises:
-      UserError: it did not end in time; the first run may go on after a training call.
+      UserError: It did not end in time. The first run is accepted if it has a training call.
     """
     out = os.path.join(folder, "out")
     os.makedirs(out)
@@ -135,7 +135,7 @@ def run(
         json.dump(specification, file)
     log = os.path.join(folder, _LOG)
     env = {**os.environ, "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "2"}
-    if not side.takes_flags:  # Nor the cluster of the environment.
+    if not side.takes_flags:  # The program should not read the cluster from the environment either.
         env.pop("TF_CONFIG", None)
     if side.how == "plain":
         env.pop("PYTHONPATH", None)
@@ -149,7 +149,7 @@ def run(
             is_late = process.poll() is None
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # Of which children may be left.
+                os.killpg(process.pid, signal.SIGKILL)  # Children of the process may still run.
             process.wait()
             watchdog.leave(process.pid)
     done = read(side, folder)
@@ -162,14 +162,14 @@ def run(
 
 
 def read(side: Side, folder: str) -> Run:
-    """Returns what a side has recorded in a folder."""
+    """Reads the record of a side from a folder."""
     done = Run(side, folder, log=os.path.join(folder, _LOG))
     path = os.path.join(done.folder, "calls.jsonl")
     if not os.path.exists(path):
         return done
     with open(path, encoding="utf-8") as file:
         for line in file:
-            if not line.endswith("\n"):  # The process was killed while it wrote.
+            if not line.endswith("\n"):  # The process was killed while it wrote the line.
                 break
             record = json.loads(line)
             done.mismatch = record.get("mismatch", done.mismatch)
@@ -183,5 +183,5 @@ def read(side: Side, folder: str) -> Run:
 
 
 def now() -> float:
-    """Returns the time, in seconds since the epoch, as of files."""
+    """Returns the time in seconds since the epoch, by the clock that dates files."""
     return time.time()

@@ -1,4 +1,4 @@
-"""The two sides of a proof: which program runs on which Python."""
+"""The two sides of a proof: the program and the Python of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from compat.errors import UserError, reason_of
 from compat.scripts.proving import migrated
 
-# Prints the release of TensorFlow that a Python has, without loading it.
+# Prints the release of TensorFlow of a Python, without loading TensorFlow.
 _RELEASE = r"""
 import glob, os, re, sys
 for folder in sys.path:
@@ -25,13 +25,13 @@ for folder in sys.path:
             print(match.group(1)); sys.exit()
 """
 _NO_PYTHON = "name a Python, a constraints file, a program, `run` or `migrated`"
-# One update in a call of the session, which `prove` sees.
+# `prove` can record one update per call of the session only.
 _EXPERIMENT = (
     *("--strategy=local", "--runtime=legacy", "--steps_per_loop=1", "--logdir={out}/run"),
     *("--tracking_uri=sqlite:///{out}/mlflow.db", "--system_metrics_every=0"),
 )
 _INSTALL_SECS = 1800
-# The newest Python of each line of TensorFlow; of the others this one.
+# The newest Python for each line of TensorFlow; other lines use this Python.
 _PYTHONS = {"1.15": "3.7", "2.4": "3.8", "2.5": "3.9", "2.6": "3.9", "2.7": "3.9"}
 
 
@@ -41,11 +41,11 @@ class Side:
 
     Attributes:
       name: "A" or "B".
-      how: the program runs as it is ("plain"), under `compat run` ("run"), or imports `compat.v1`.
-      says: what it is, for people.
-      options: of `compat run`, where it runs the program.
-      arguments: of this side alone.
-      takes_flags: whether the arguments of the script are its own as well.
+      how: The program runs unchanged ("plain"), under `compat run` ("run"), or imports `compat.v1`.
+      says: A description for people.
+      options: Options of `compat run`, if it runs the program.
+      arguments: Additional arguments of this side.
+      takes_flags: Whether the program also receives the arguments of the script.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Side:
 
     @property
     def gathers(self) -> bool:
-        """Whether calls of it are gathered, by `--ahead`."""
+        """Whether its calls are gathered, by `--ahead`."""
         return any(word.startswith("--ahead=") for word in (*self.options, *self.arguments))
 
 
@@ -68,13 +68,13 @@ def side(name: str, given: str, script: str, folder: str) -> Side:
 
     Args:
       name: "A" or "B".
-      given: "run", with options of `compat run` behind it if any, "migrated", a program, a Python
+      given: "run", optionally followed by options of `compat run`, "migrated", a program, a Python
         or a constraints file.
-      script: the script to prove.
-      folder: where a migrated program is written.
+      script: The script to prove.
+      folder: The folder for a migrated program.
 
     Raises:
-      UserError: there is no such side.
+      UserError: `given` describes no side.
     """
     if given.split()[:1] == ["run"]:
         options = tuple(shlex.split(given)[1:])
@@ -120,7 +120,7 @@ def _here() -> str:
 
 
 def _release(python: str) -> str:
-    """Returns the release of TensorFlow that a Python has, or nothing."""
+    """Returns the release of TensorFlow that a Python has, or ""."""
     try:
         done = subprocess.run([python, "-c", _RELEASE], capture_output=True, text=True, timeout=60)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""When two numbers, or two arrays, are the same."""
+"""Decides whether two numbers, or two arrays, are equal up to a tolerance."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_MANY = 16  # Elements, of which one may differ.
+_MANY = 16  # In arrays of at least so many elements, a few may differ.
 
 
 class Gap(NamedTuple):
-    """How far two values are apart.
+    """The difference of two values.
 
     Attributes:
-      error: of arrays, the norm of the difference divided by that of the larger array.
-      tolerance: that `error` exceeds if they differ.
-      a: one value of A; of an array, where the two differ most.
-      b: the same of B.
-      place: the index of these in an array, "" of a number.
+      error: The relative difference; for arrays, of norms, relative to the larger array.
+      tolerance: The values differ if `error` exceeds it.
+      a: The value of A; for arrays, the element with the largest difference.
+      b: The same of B.
+      place: The index of this element in an array, "" for a number.
     """
 
     error: float
@@ -28,7 +28,7 @@ class Gap(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether the two are further apart than the tolerance."""
+        """Whether the difference exceeds the tolerance."""
         return not self.error <= self.tolerance
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Gap(NamedTuple):
 
 
 def numbers(a: float, b: float, rtol: float, least: float = 0.0) -> Gap:
-    """Compares two numbers, relative to the larger one, or to `least` if that is more."""
+    """Compares two numbers, relative to the larger one or, if that is larger, to `least`."""
     if a == b or (np.isnan(a) and np.isnan(b)):
         return Gap(0.0, rtol, a, b)
     if not (np.isfinite(a) and np.isfinite(b)):
@@ -52,10 +52,10 @@ def tensors(a: Any, b: Any, rtol: float, noise: float = 0.0) -> Gap | None:
     """Compares two arrays by their norms; None if they have different shapes.
 
     Args:
-      a: of A.
-      b: of B.
-      rtol: the tolerance.
-      noise: the root mean square of what rounding contributes to a difference.
+      a: An array of A.
+      b: An array of B.
+      rtol: The relative tolerance.
+      noise: The root mean square of the rounding errors in a difference.
     """
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if a.shape != b.shape:
@@ -80,12 +80,12 @@ def tensors(a: Any, b: Any, rtol: float, noise: float = 0.0) -> Gap | None:
 
 
 def few_differ(a: Any, b: Any, rtol: float) -> bool:
-    """Whether at most one in a hundred of the elements that are not zero in both differ.
+    """Returns whether at most one in a hundred of the elements that are not zero in both differ.
 
     Args:
-      a: an array.
-      b: another one, of the same shape.
-      rtol: the tolerance, of the root mean square of these elements.
+      a: An array.
+      b: An array of the same shape.
+      rtol: The tolerance, relative to the root mean square of these elements.
     """
     a, b = np.asarray(a), np.asarray(b)
     used = (a != 0) | (b != 0)

@@ -1,5 +1,5 @@
 """Records the training calls of a program, on TensorFlow 0.12 to the newest.
 
-It is loaded by the Python that runs the program, where this project may not be installed: so it is
-written for Python 2.7 as well, and imports nothing but Python, NumPy and TensorFlow.
+The Python that runs the program loads this package. This project may not be installed there, so the
+package is also valid Python 2.7, and imports nothing but Python's library, NumPy and TensorFlow.
 """

@@ -1,4 +1,4 @@
-"""Arrays by name in a file that every NumPy reads, also those of strings."""
+"""Stores arrays, including those of strings, by name in a file that every NumPy can read."""
 
 from __future__ import absolute_import
 
@@ -9,7 +9,7 @@ import numpy
 
 
 def save(path, arrays):
-    """Writes arrays, by their names, at once."""
+    """Writes arrays by their names, atomically."""
     names = sorted(arrays)
     stored = {"names": numpy.frombuffer(json.dumps(names).encode("utf-8"), numpy.uint8)}
     for number, name in enumerate(names):
@@ -27,7 +27,7 @@ def save(path, arrays):
 
 
 def load(path):
-    """Returns the arrays in a file, by their names; empty if there is none."""
+    """Returns the arrays in a file by their names; empty if there is no file."""
     if not os.path.exists(path):
         return {}
     found = {}
@@ -49,13 +49,14 @@ def _encoded(text):
 
 
 def paired(theirs, ours, stored, takes=None):
-    """Returns arrays for our names, and our names left over.
+    """Returns arrays by our names, and the list of our names without an array.
 
-    They are paired by the same name, then in order, of arrays whose shape `takes` allows if there
-    are such.
+    Arrays are paired by equal names first, and then in order. `takes` tells whether an array has a
+    shape that a name allows; such arrays are preferred.
     """
     same = [name for name in ours if name in theirs and name in stored]
-    if len(theirs) == len(ours):  # TensorFlow has numbered these, by kind: they go in order.
+    # TensorFlow numbers these names by kind, so their order corresponds.
+    if len(theirs) == len(ours):
         same = [name for name in same if not name.startswith("Placeholder")]
     found = dict((name, stored[name]) for name in same)
     left = [name for name in theirs if name not in found and name in stored]

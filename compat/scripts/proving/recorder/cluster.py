@@ -1,4 +1,4 @@
-"""Runs one worker of a cluster alone: its server is this process, its replicas are one."""
+"""Runs one worker of a cluster alone: this process is its server and its only replica."""
 
 from __future__ import absolute_import
 
@@ -9,7 +9,7 @@ import sys
 
 
 def install(joined):
-    """Patches the classes by which a program joins a cluster, and then calls `joined`."""
+    """Patches the classes by which a program joins a cluster, to call `joined` when it does."""
     from tensorflow.python.client import session
     from tensorflow.python.framework import ops
     from tensorflow.python.training import server_lib, sync_replicas_optimizer
@@ -28,7 +28,8 @@ def install(joined):
     graph.device = _anywhere(graph.device)
     module = sync_replicas_optimizer
     replicas = module.SyncReplicasOptimizer
-    for kind in {replicas, getattr(module, "SyncReplicasOptimizerV2", replicas)}:  # Two in 0.12.
+    # TensorFlow 0.12 has two classes.
+    for kind in {replicas, getattr(module, "SyncReplicasOptimizerV2", replicas)}:
         for name in ("apply_gradients", "get_init_tokens_op", "get_chief_queue_runner"):
             setattr(kind, name, globals()["_" + name])
         kind.__init__ = _alone_in(kind.__init__)
@@ -59,7 +60,7 @@ def _started(init, joined):
 
 
 def _member(joined):
-    """Returns the constructor of a `compat.Server` that is in no cluster."""
+    """Returns the constructor of a `compat.Server` that belongs to no cluster."""
 
     def start(self, server_or_cluster_def, job_name=None, task_index=None, *args, **kwargs):
         from compat.cluster import roles, spec
@@ -123,13 +124,14 @@ def _alone_in(init):
 
 
 def _apply_gradients(self, grads_and_vars, global_step=None, name=None):
-    """Applies the gradients of the only replica, which are their average."""
+    """Applies the gradients of the only replica, which equal their average."""
     from tensorflow.python.ops import control_flow_ops
 
     self._gradients_applied = True
     self.local_step_init_op = self.chief_init_op = control_flow_ops.no_op()
     self.ready_for_local_init_op = None
-    self._alone_runner = _runner()  # Now: what asks for it later may have a graph that is final.
+    # Create it now: the graph may be final when the program asks for it.
+    self._alone_runner = _runner()
     return self._opt.apply_gradients(grads_and_vars, global_step, name)
 
 
@@ -142,7 +144,7 @@ def _get_chief_queue_runner(self):
 
 
 def _runner():
-    """Returns a runner that does nothing."""
+    """Returns a queue runner without threads."""
     from tensorflow.python.framework import dtypes
     from tensorflow.python.ops import data_flow_ops
     from tensorflow.python.training import queue_runner

@@ -1,4 +1,4 @@
-"""What the operations of a graph are: variables, updates, sources of data and chance, gradients."""
+"""Classifies the operations of a graph: variables, updates, data, random numbers, gradients."""
 
 from __future__ import absolute_import
 
@@ -17,13 +17,13 @@ _COLLECTIONS = ("variables", "local_variables", "trainable_variables")
 
 
 class Variable(object):
-    """A variable: the tensor that reads it, and what sets it.
+    """A variable: the tensor that reads it, and the operation that sets it.
 
     Attributes:
-      name: of its operation.
-      tensor: its value.
-      setter: the operation that initializes it.
-      value: the tensor that this takes.
+      name: The name of its operation.
+      tensor: The tensor of its value.
+      setter: The operation that initializes it.
+      value: The tensor from which `setter` takes the value.
     """
 
     def __init__(self, graph, variable):
@@ -52,8 +52,8 @@ def variables(graph):
 def trainable(graph):
     """Returns the names of the trainable variables, in the order of their creation.
 
-    Without those of whole numbers, which no optimizer can train, such as a global step; unless all
-    are, as in a program that adds vectors of them.
+    Integer variables, such as a global step, are left out, since no optimizer can train them,
+    unless all variables are integers, as in a program that adds vectors.
     """
     names, whole = [], []
     for variable in graph.get_collection("trainable_variables"):
@@ -64,21 +64,21 @@ def trainable(graph):
 
 
 def is_float(tensor):
-    """Whether a tensor has real numbers."""
+    """Returns whether a tensor has real numbers."""
     return tensor.dtype.base_dtype.name in ("float16", "float32", "float64", "bfloat16")
 
 
 def is_plain(operation):
-    """Whether the outputs of an operation can be fetched and fed: it is in no loop or branch."""
+    """Returns whether an operation's outputs can be fetched and fed: not in a loop or branch."""
     return operation._get_control_flow_context() is None
 
 
 def closure(operations, fed=()):
-    """Returns the operations that run for `operations`, in the order of their creation.
+    """Returns the operations that `operations` need to run, in the order of their creation.
 
     Args:
-      operations: some, of one graph.
-      fed: names of the tensors that are given.
+      operations: Some operations of one graph.
+      fed: Names of the tensors that are fed.
     """
     found, waiting = set(), list(operations)
     while waiting:
@@ -103,7 +103,7 @@ def written(operation):
 
 
 def kind(graph, operations):
-    """Returns what a call does that runs `operations`: "trains", "sets" variables, or ""."""
+    """Returns the effect of a call that runs `operations`: "trains", "sets" variables, or ""."""
     learned, found = set(trainable(graph)), ""
     gradients = set(g.op for _, _, some in noted(graph) for g in some if g is not None)
     setters = None
@@ -126,7 +126,7 @@ def kind(graph, operations):
 
 
 def sources(operations):
-    """Returns the operations whose outputs a second run would not repeat, and those not to feed."""
+    """Returns the sources, operations that vary between runs: those to feed, and the others."""
     plain, rest = [], []
     for operation in operations:
         is_data, is_chance = _DATA.match(operation.type), _CHANCE.match(operation.type)
@@ -141,12 +141,12 @@ def sources(operations):
 
 
 def reads(graph, name):
-    """Whether a tensor is data that the graph reads, and not drawn by chance."""
+    """Returns whether a tensor is data that the graph reads, and not random numbers."""
     return bool(_DATA.match(graph.get_tensor_by_name(name).op.type))
 
 
 def rows(graph, operations, feeds):
-    """Returns the names of batches that are rows of arrays in the graph, whose numbers are fed."""
+    """Returns the names of batches that are rows of arrays in the graph, by fed indices."""
     learned, found = trainable(graph), []
     for operation in operations:
         if operation.type in ("Gather", "GatherV2", "ResourceGather"):
@@ -157,13 +157,13 @@ def rows(graph, operations, feeds):
 
 
 def is_handle(graph, name):
-    """Whether a tensor tells which iterator is read, and is no batch."""
+    """Returns whether a tensor is the handle of the iterator to read, and not a batch."""
     consumers = graph.get_tensor_by_name(name).consumers()
     return bool(consumers) and all(op.type.startswith("IteratorFrom") for op in consumers)
 
 
 def note(ys, xs, gradients):
-    """Remembers, in its graph, a call of `tf.gradients`."""
+    """Stores a call of `tf.gradients` in its graph."""
     for gradient in gradients:
         if gradient is not None:
             noted(gradient.graph).append((_list(ys), _list(xs), list(gradients)))
@@ -171,7 +171,7 @@ def note(ys, xs, gradients):
 
 
 def noted(graph):
-    """Returns what was differentiated in a graph, as lists of losses, variables and gradients."""
+    """Returns the stored calls of `tf.gradients`, as lists of losses, variables and gradients."""
     if not hasattr(graph, "_compat_gradients"):
         graph._compat_gradients = []
     return graph._compat_gradients
@@ -192,7 +192,7 @@ def gradients(graph, operations):
     for _, xs, some in noted(graph):
         for x, gradient in zip(xs, some):
             if gradient is not None and gradient.op in running and hasattr(x, "op"):
-                # Of an embedding, the rows.
+                # The gradient of an embedding consists of rows.
                 tensor = getattr(gradient, "values", gradient)
                 if is_plain(tensor.op):
                     found[tensor.name] = x.op.name
@@ -200,12 +200,12 @@ def gradients(graph, operations):
 
 
 def fetchable_floats(operations):
-    """Returns the tensors of real numbers that are computed before anything is updated.
+    """Returns the tensors of real numbers that are computed before any variable is updated.
 
-    Without those of the branches of a condition, one of which has no values.
+    Tensors in branches of a condition are left out, since one of the branches has no values.
     """
     updated, branches, found = set(), set(), []
-    for operation in operations:  # Those of loops may come late; they are not fetched.
+    for operation in operations:  # Operations of loops may run late; they are not fetched.
         before = [tensor.op for tensor in operation.inputs] + list(operation.control_inputs)
         if written(operation) is not None or any(op in updated for op in before):
             updated.add(operation)

@@ -13,26 +13,26 @@ import numpy
 
 from . import arrays, graphs, sessions
 
-_MOST_BYTES = 400 * 1000 * 1000  # Of snapshots of variables, on disk.
+_MOST_BYTES = 400 * 1000 * 1000  # Limit of the size of all snapshots of variables, on disk.
 
 
 class Recorder(object):
-    """Writes one line, and files of arrays, for each training call of this process.
+    """Writes a line, and files of arrays, for each training call of this process.
 
     Args:
-      folder: where to.
-      replay: the folder of the run to repeat; None for the first one.
-      steps: after how many training calls the program ends.
-      details: numbers of the calls, from 1, of which all operations are recorded.
-      every: whether all calls that fetch numbers are recorded, as of a program that trains nothing.
-      each: whether each call begins with the variables that the other run had there.
-      gathers: whether one of the two runs gathers calls: nothing is read between them, and what
-        they have fetched is looked at after the last one, as are the variables.
+      folder: The folder for the record.
+      replay: The folder of the run to repeat; None for the first run.
+      steps: The number of training calls after which the program ends.
+      details: Numbers of the calls, from 1, whose operations are all recorded.
+      every: Whether all calls that fetch numbers are recorded, for a program that does not train.
+      each: Whether each call starts from the variables that the other run had there.
+      gathers: Whether one of the two runs gathers calls. Then nothing is read between calls;
+        fetched values and variables are read after the last call.
 
     Attributes:
-      names: the other run's names of the variables that have others here.
-      is_of_group: whether a call makes those that were gathered, by names, and is none of the
-        program's own.
+      names: For variables with other names here, their names in the other run.
+      is_of_group: Returns, for names of tensors, whether a call runs gathered calls, and is not one
+        of the program's own.
     """
 
     def __init__(self, folder, replay, steps, details, every=False, each=False, gathers=False):
@@ -46,7 +46,7 @@ class Recorder(object):
         self._file = open(os.path.join(folder, "calls.jsonl"), "w")
 
     def wrap(self, run):
-        """Returns `BaseSession._do_run` that records."""
+        """Returns a `BaseSession._do_run` that records."""
 
         @functools.wraps(run)
         def wrapped(session, handle, targets, fetches, feeds, options, metadata):
@@ -73,7 +73,7 @@ class Recorder(object):
         self._write({"cluster": True})
 
     def end(self, code):
-        """Records how the program has ended."""
+        """Records the exit code of the program."""
         self.look_at_all()
         self._write({"end": code, "calls": self._count})
 
@@ -84,9 +84,10 @@ class Recorder(object):
         return self._kinds[key]
 
     def next(self):
-        """Returns the number of the next training call, and its record of the run to repeat.
+        """Returns the number of the next training call, and its record in the run to repeat.
 
-        Ends the program after its last call; raises what the other run did in this call.
+        Ends the program after the last call of that run. Raises the error of that call, if it
+        raised one.
         """
         number = self._count + 1
         if not self._replay:
@@ -123,7 +124,7 @@ class Recorder(object):
         return values
 
     def _look_after(self, call, plan, looked, values, record, is_last):
-        """Completes the record of a call by its values, and by the variables if it is the last."""
+        """Completes the record of a call by its values and, for the last call, by the variables."""
         number = record["call"]
         looked.update(zip(call.fetches, values))
         record["scalars"] = [
@@ -142,17 +143,17 @@ class Recorder(object):
             arrays.save(self.path("fetched", number), fetched)
 
     def look_at_all(self, *_):
-        """Completes the records of calls whose values nobody has looked at yet."""
+        """Completes the records of gathered calls, whose values have not been read yet."""
         waiting, self._waiting = self._waiting, []
         for place, (record, look) in enumerate(waiting, 1):
             try:
                 look(place == len(waiting))
-            except Exception as error:  # Of the group that the call is in.
+            except Exception as error:  # The group of the call has failed.
                 record["raised"] = type(error).__name__
             self._write(record)
 
     def done(self, record):
-        """Records a call; ends the program if it was the last of interest."""
+        """Records a call; ends the program after the last call that is compared."""
         if record["raised"] or not self._gathers:
             self.look_at_all()
             self._write(record)
@@ -162,7 +163,7 @@ class Recorder(object):
             self.stop({"end": 0, "calls": self._count, "limit": self._steps})
 
     def _begin(self, call, number, known):
-        """Records the variables before the first call after they were set, or takes them over."""
+        """Loads the variables of the other run; records them before a call that starts anew."""
         if self._replay:
             values = arrays.load(self.path("begin", number, True))
             if values:
@@ -175,14 +176,16 @@ class Recorder(object):
                     self.stop({"mismatch": why, "call": number})
                 sessions.write_variables(call, values, self.names)
         if self.each or self._seen.get(id(call.session)) is None:
-            self._seen[id(call.session)] = call.session  # Kept, so that no other has its identity.
-            # Another run begins with all variables of the first one, and with none of the second.
+            # Keep the session, so that no later one gets the same `id`.
+            self._seen[id(call.session)] = call.session
+            # A repeated run starts from all variables of the first one, so it records its trainable
+            # ones only.
             only = graphs.trainable(call.graph) if self._replay else None
             begin = sessions.read_variables(call, self.names, only)
             arrays.save(self.path("begin", number), begin)
 
     def _feeds(self, call, plan, number, known, record):
-        """Returns what to feed: the batch, and what was read or drawn in this call."""
+        """Returns the feeds of a call: the batch, and the data and random numbers of the graph."""
         if known is None:
             drawn = {}
             if plan.sources:
@@ -190,20 +193,21 @@ class Recorder(object):
             fed = dict(call.feeds)
         else:
             stored = arrays.load(self.path("feeds", number, True))
-            # An experiment has its batches in the graph, where a placeholder has them by default,
-            # or as rows of arrays.
+            # An experiment has its batches in the graph: as defaults of placeholders, or as rows of
+            # arrays.
             inputs = [name for name in plan.inputs if name not in call.feeds] or plan.rows
             fed = [name for name in call.feeds if not graphs.is_handle(call.graph, name)]
             inputs = inputs or _in_order(call, fed)
             fed, missing = arrays.paired(known["fed"], inputs, stored, call.takes)
             theirs, ours = known["drawn"], plan.sources
-            if known["fed"] and not inputs:  # What is fed there is read from queues here.
+            # The other run feeds these values; this one reads them from queues.
+            if known["fed"] and not inputs:
                 theirs, ours = known["fed"] + theirs, plan.used_sources
             drawn, uncontrolled = arrays.paired(theirs, ours, stored, call.takes)
             if known["fed"]:
                 self._draw(call, plan, number, stored, dict(drawn, **fed))
             drawn = call.converted(drawn)
-            # Of what is drawn, the other run has nothing.
+            # The other run has no values for these random numbers.
             record["uncontrolled"] += uncontrolled
             if missing:
                 record["unfed"] = missing
@@ -219,12 +223,12 @@ class Recorder(object):
         return feeds
 
     def _draw(self, call, plan, number, stored, given):
-        """Records the batch that the graph has for a call, beside what it is given instead."""
+        """Records the batch that the graph draws for a call, and the fed one that replaces it."""
         own = [name for name in given if name in plan.batches]
         if not own:
             return
         drawn = call.values([plan.batches[name] for name in own], call.feeds)
-        # By the names of the other run.
+        # Use the names of the other run.
         theirs = dict((id(array), name) for name, array in stored.items())
         found = dict((theirs[id(given[name])], drawn.get(plan.batches[name])) for name in own)
         arrays.save(self.path("given", number), dict((name, stored[name]) for name in found))
@@ -257,7 +261,7 @@ class Recorder(object):
         return dict((name, looked[name]) for name in plan.losses if name in looked)
 
     def path(self, kind, number, of_other=False):
-        """Returns the file of arrays of one kind of a call, of this run or of the one to repeat."""
+        """Returns the file of a kind of arrays of a call, of this run or of the one to repeat."""
         folder = self._replay if of_other else self._folder
         return os.path.join(folder, "%s-%04d.npz" % (kind, number))
 
@@ -274,7 +278,7 @@ class Recorder(object):
 
 
 class _Plan(object):
-    """What is to be done in calls that run the same."""
+    """The tensors and operations to record in calls with the same fetches, targets and feeds."""
 
     def __init__(self, call, every):
         operations = call.operations()
@@ -288,7 +292,7 @@ class _Plan(object):
         more = graphs.closure([tensor.op for tensor in found], call.feeds)
         self.all_operations = sorted(set(operations + more), key=lambda operation: operation._id)
         given = [op for op in self.all_operations if op.type == "PlaceholderWithDefault"]
-        # The tensors that have a batch of the graph's own, by what is fed instead.
+        # By the fed tensor: the tensor with the batch that the graph draws itself.
         self.batches = dict((op.outputs[0].name, op.inputs[0].name) for op in given)
         self.inputs = [operation.outputs[0].name for operation in given]
         self.gradients = graphs.gradients(call.graph, operations)
@@ -321,7 +325,7 @@ def _described(graph, operations, names):
 
 
 def _in_order(call, names):
-    """Returns names of tensors in the order in which the graph has them."""
+    """Returns names of tensors in the order of their creation."""
     return sorted(names, key=lambda name: call.graph.get_tensor_by_name(name).op._id)
 
 

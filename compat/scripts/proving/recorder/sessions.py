@@ -1,4 +1,4 @@
-"""Calls of a session, by the names of what is fetched and fed, in every release of TensorFlow."""
+"""Calls of a session, with names for fetches and feeds, in every release of TensorFlow."""
 
 from __future__ import absolute_import
 
@@ -11,15 +11,14 @@ class Call(object):
     """A call of `Session.run`.
 
     Attributes:
-      fetches: names of the tensors.
-      targets: names of the operations that run without a result.
-      feeds: arrays, by the name of the tensor.
-      operations: all that run, in the order of their creation.
+      fetches: Names of the tensors.
+      targets: Names of the operations that run without a result.
+      feeds: Arrays by the name of the tensor.
     """
 
     def __init__(self, session, run, fetches, targets, feeds):
         self.session, self.graph, self._run = session, session.graph, run
-        # Names in releases before 1.2.
+        # Releases before 1.2 pass names.
         self._by_name = any(
             isinstance(item, (bytes, str)) for item in list(fetches) + list(targets)
         )
@@ -28,22 +27,22 @@ class Call(object):
         self.feeds = dict((self._tensor(key).name, feeds[key]) for key in feeds)
 
     def key(self):
-        """Returns what calls that run the same have in common."""
+        """Returns a key that is equal for calls with the same fetches, targets and feeds."""
         return tuple(self.fetches), tuple(self.targets), frozenset(self.feeds), self.graph.version
 
     def dtypes(self):
-        """Returns NumPy's types of what is fetched, in that order."""
+        """Returns NumPy's types of the fetches, in their order."""
         tensors = [self.graph.get_tensor_by_name(name) for name in self.fetches]
         return [numpy.dtype(tensor.dtype.base_dtype.as_numpy_dtype) for tensor in tensors]
 
     def operations(self):
-        """Returns what runs, in the order of its creation."""
+        """Returns the operations that the call runs, in the order of their creation."""
         ends = [self.graph.get_tensor_by_name(name).op for name in self.fetches]
         ends += [self.graph.get_operation_by_name(name) for name in self.targets]
         return graphs.closure(ends, self.feeds)
 
     def run(self, fetches, targets=(), feeds=None, options=None, metadata=None):
-        """Returns the values of tensors, all by name."""
+        """Runs a call; returns the values of the tensors `fetches`. All arguments use names."""
         by_name = self._by_name
         tensors = [self.graph.get_tensor_by_name(name) for name in fetches]
         operations = [self.graph.get_operation_by_name(name) for name in targets]
@@ -64,7 +63,8 @@ class Call(object):
     def values(self, names, feeds=None):
         """Returns the values of tensors by name, without those that have none."""
         feeds = feeds or {}
-        found = dict((name, feeds[name]) for name in names if name in feeds)  # Not fetched as well.
+        # Fed tensors need no fetch.
+        found = dict((name, feeds[name]) for name in names if name in feeds)
         names = [name for name in names if name not in found]
         try:
             return dict(found, **dict(zip(names, self.run(names, (), feeds))))
@@ -77,7 +77,7 @@ class Call(object):
         return found
 
     def converted(self, values):
-        """Returns arrays by name, real and whole numbers in the type of the tensor."""
+        """Returns arrays by name; real numbers and integers have the type of the tensor."""
         found = {}
         for name, value in values.items():
             dtype = self.graph.get_tensor_by_name(name).dtype.base_dtype.as_numpy_dtype
@@ -86,7 +86,7 @@ class Call(object):
         return found
 
     def takes(self, name, value):
-        """Whether an array has a shape that a tensor may have."""
+        """Returns whether the shape of an array is valid for a tensor."""
         return self.graph.get_tensor_by_name(name).shape.is_compatible_with(value.shape)
 
     def _tensor(self, item):
@@ -102,7 +102,7 @@ class Call(object):
 
 
 def _key(tensor):
-    """Returns what stands for a tensor in a dictionary of feeds: a reference since 2.1."""
+    """Returns the key of a tensor in a dictionary of feeds: a reference since 2.1."""
     return tensor.ref() if hasattr(tensor, "ref") else tensor
 
 
@@ -111,7 +111,7 @@ def _text(name):
 
 
 def read_variables(call, names, only=None):
-    """Returns the values of variables that have one, by name; see `translated`."""
+    """Returns the values of initialized variables by name; see `translated` for `names`."""
     own = dict(
         (variable.tensor.name, name)
         for name, variable in graphs.variables(call.graph).items()
@@ -122,17 +122,18 @@ def read_variables(call, names, only=None):
 
 
 def write_variables(call, values, names):
-    """Sets variables, by name; those that the graph lacks are left out."""
+    """Sets variables by name; skips those that the graph lacks."""
     known = dict((translated(name, names), v) for name, v in graphs.variables(call.graph).items())
     waiting = sorted(set(values) & set(known))
     while waiting:
         feeds, targets, later = {}, [], []
         for name in waiting:
             variable = known[name]
-            if variable.value.name in feeds:  # Two variables begin with the same tensor.
+            # The same tensor is the initial value of two variables.
+            if variable.value.name in feeds:
                 later.append(name)
                 continue
-            # A global step may be a whole number in one of the two alone.
+            # The global step may be an integer in one of the runs only.
             kind = variable.value.dtype.base_dtype.as_numpy_dtype
             feeds[variable.value.name] = numpy.asarray(values[name], kind)
             targets.append(variable.setter.name)
@@ -141,7 +142,7 @@ def write_variables(call, values, names):
 
 
 def translated(name, names):
-    """Returns the name that the other run has for a variable, or for its slot of an optimizer."""
+    """Returns the other run's name of a variable, or of its slot in an optimizer."""
     for own in sorted(names, key=len, reverse=True):
         if own in name:
             return name.replace(own, names[own])
@@ -149,7 +150,7 @@ def translated(name, names):
 
 
 def _alike(here, there):
-    """Pairs names that differ by scopes which one of the two has more."""
+    """Pairs names that are equal except for scopes that one of the two runs adds."""
     found = {}
     for name in here:
         near = [other for other in there if _is_near(name, other)]
@@ -164,7 +165,7 @@ def _is_near(name, other):
 
 
 def _is_within(short, long):
-    """Whether the scopes of one name are among those of another, in this order."""
+    """Returns whether the scopes of one name are among those of another, in the same order."""
     left = iter(long.split("/"))
     return all(part in left for part in short.split("/"))
 
@@ -173,13 +174,13 @@ def matched(own, values, learned):
     """Matches trainable variables with those of the other run: by name, then in order.
 
     Args:
-      own: the shapes of the trainable variables of this run, by name, in order of their creation.
-      values: of the variables of the other run.
-      learned: names of its trainable variables, in the order of their creation.
+      own: The shapes of this run's trainable variables by name, in the order of their creation.
+      values: The values of the other run's variables by name.
+      learned: Names of the other run's trainable variables, in the order of their creation.
 
     Returns:
-      The other run's name for each variable that has another here; and how the variables differ,
-      or "".
+      The other run's name of each variable that has another name here; and a description of how
+      the variables differ, "" if they match.
     """
     here = [name for name in own if name not in learned]
     there = [name for name in learned if name not in own]

@@ -1,4 +1,4 @@
-"""Runs a program under a recorder: the process of one side of a proof."""
+"""Runs a program under a recorder, as one side of a proof."""
 
 from __future__ import absolute_import
 
@@ -20,15 +20,15 @@ _SINCE = []  # type: list[float]
 
 
 def main(path):
-    """Runs the program that a file of JSON describes, and exits as it does.
+    """Runs the program that a JSON file describes, and exits with its exit code.
 
     The file has "script", "args", "how" ("plain", "compat.v1" or "run"), the "options" of `compat
-    run`, "packages", the folder of this project, "begun", the time at which the proof began, and
-    the arguments of `Recorder`.
+    run`, "packages" (the folder of this project), "begun" (the time at which the proof started),
+    and the arguments of `Recorder`.
     """
     with open(path) as file:
         spec = json.load(file)
-    if bytes is str:  # In Python 2 a command line is no Unicode.
+    if bytes is str:  # In Python 2 command-line arguments are bytes.
         spec["script"] = spec["script"].encode("utf-8")
         spec["args"] = [word.encode("utf-8") for word in spec["args"]]
     _RECORDER.append(
@@ -42,7 +42,7 @@ def main(path):
             spec.get("gathers", False),
         )
     )
-    # What trains nothing may need the checkpoints that were there before.
+    # A program that does not train may need its existing checkpoints.
     _SINCE.append(spec["begun"] if spec.get("every") else 0)
     random.seed(0)
     numpy.random.seed(0)
@@ -51,7 +51,7 @@ def main(path):
         code = _run(spec)
     except SystemExit as error:
         code = error.code
-    except Exception:  # As Python does, but known before it waits for threads.
+    except Exception:  # Python would print it as well, but only after it has waited for threads.
         import traceback
 
         traceback.print_exc()
@@ -74,7 +74,7 @@ def _run(spec):
 
         namespace.when_loaded.append(__name__)
         _install_with_runtime()
-        if spec.get("gathers"):  # From the first call on, for there are few.
+        if spec.get("gathers"):  # Gather from the first call on, since there are few calls.
             from compat.runtime.graphs import ahead
 
             ahead.calls_before = 0
@@ -82,7 +82,7 @@ def _run(spec):
     if spec["how"] == "run":
         from compat.scripts.commands import run
 
-        sys.path.insert(0, "")  # Which becomes the folder of the script.
+        sys.path.insert(0, "")  # Running the script replaces it by the folder of the script.
         return run.main(list(spec["options"]) + [script] + list(spec["args"]))
     sys.path.insert(0, os.path.dirname(script))
     sys.argv = [spec["script"]] + list(spec["args"])
@@ -91,7 +91,7 @@ def _run(spec):
 
 
 def _install_with_runtime():
-    """Patches TensorFlow as soon as a program has chosen its runtime."""
+    """Patches TensorFlow as soon as a program has selected its runtime."""
     import compat
     from compat.runtime import interface
 
@@ -101,9 +101,10 @@ def _install_with_runtime():
     def select_runtime(name="auto"):
         from compat._tensorflow import tf1
 
-        tf1.disable_eager_execution()  # So that a session runs the steps, which is recorded.
+        # A session then runs the steps, which the recorder can record.
+        tf1.disable_eager_execution()
         runtime = select(name)
-        # What `compat.v1` changes comes when the program imports it, as without `prove`.
+        # The patches of `compat.v1` are applied when the program imports it, as without `prove`.
         install()
         return runtime
 
@@ -149,7 +150,7 @@ def _after(first, method):
 
 
 def _ignore_checkpoints():
-    """Hides the checkpoints that another run, such as one of an earlier proof, has written."""
+    """Hides the checkpoints that other runs, such as those of an earlier proof, have written."""
     from tensorflow.python.training import saver
 
     start = time.time()
