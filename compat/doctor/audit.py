@@ -9,17 +9,17 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Mapping
 
-NOTHING_LEARNT = 75  # As sysexits.h has it: try again later.
+NOTHING_LEARNT = 75  # EX_TEMPFAIL of sysexits.h: try again later.
 _UNREACHED = re.compile(r"connect|timed out|resolve", re.IGNORECASE)
 
 
 def audit(packages: Path, ignored: Iterable[str] = ()) -> tuple[list[str], int]:
-    """Asks for the vulnerabilities of the packages in a file of pins such as "six==1.17.0".
+    """Checks the packages in a file of pins, such as "six==1.17.0", for known vulnerabilities.
 
     Returns:
-      The lines to print, and the exit code: 0 if nothing is known, 1 if a package is vulnerable, 2
-      if pip-audit failed, and 75 if nothing could be learnt of one: a service that cannot be
-      reached has found nothing, which is not the same as none.
+      The lines to print, and the exit code: 0 if no vulnerability is known, 1 if a package has one,
+      2 if pip-audit failed, and 75 if a package could not be checked. A service that cannot be
+      reached reports nothing, which is not the same as no vulnerability.
     """
     done = subprocess.run(
         [
@@ -40,7 +40,7 @@ def audit(packages: Path, ignored: Iterable[str] = ()) -> tuple[list[str], int]:
 
 
 def verdict(found: Mapping[str, Any]) -> tuple[list[str], int]:
-    """Returns what is to be said of what pip-audit has found, and the exit code."""
+    """Returns the lines about the findings of pip-audit, and the exit code."""
     vulnerable, unknown = [], []
     for package in found["dependencies"]:
         if "skip_reason" in package:

@@ -36,13 +36,14 @@ def main(argv: list[str]) -> int:
             return int(_print(_sections(Path(folder), deadline)) > 0)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except BrokenPipeError:  # `| head` has closed the pipe, and Python flushes again at exit.
+    # `| head` has closed the pipe; without this, Python would flush it again at exit and fail.
+    except BrokenPipeError:
         discard(sys.stdout)
         return 128 + signal.SIGPIPE
 
 
 def _sections(folder: Path, deadline: int) -> Iterator[tuple[str, Iterable[Finding]]]:
-    """Yields the sections of the report; each is checked when its findings are iterated."""
+    """Yields the sections of the report; iterating over the findings of one runs its checks."""
     packages = Packages()
     yield "packages", packages.findings()
     facts: dict[str, Any] = {}

@@ -22,7 +22,7 @@ try:
 
     if sys.version_info >= (3, 8):
         from importlib import metadata
-    else:  # Remove with Python 3.7.
+    else:  # Remove this branch with Python 3.7.
         import importlib_metadata as metadata
 except ModuleNotFoundError as missing:
     raise UserError(
@@ -31,14 +31,14 @@ except ModuleNotFoundError as missing:
     ) from None
 
 _FOLDER = (Path(__file__).parent / "requirements").resolve()
-# Raised for a package that is missing, or whose metadata is broken; the last one if
-# something has imported the newest importlib_metadata, which replaces Python's.
+# Errors for a package that is missing or has broken metadata. Python raises the last one if a
+# module has imported the newest importlib_metadata, which replaces Python's own.
 _UNREADABLE = (metadata.PackageNotFoundError, KeyError, ValueError, OSError)
 # Distributions of TensorFlow with other names.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
-# The first and the last Python with wheels of a line.
+# The first and the last Python that has wheels of a line.
 PYTHONS = ((3, 7), (3, 13))
-# The last line with wheels for a Python, if it is not the newest of all.
+# The last line that has wheels for a Python, unless that is the newest of all.
 _LAST = {(3, 7): "2.11", (3, 8): "2.13", (3, 9): "2.20"}
 
 
@@ -55,13 +55,14 @@ def needs(name: str, extras: Iterable[str] = ()) -> dict[str, Requirement]:
     found: dict[str, Requirement] = {}
     with contextlib.suppress(*_UNREADABLE):
         for text in metadata.requires(name) or []:
-            with contextlib.suppress(ValueError):  # Those of old packages may be malformed.
+            # The requirements of old packages may be malformed.
+            with contextlib.suppress(ValueError):
                 found.update(_by_name([text], extras))
     return found
 
 
 def closure(wanted: Iterable[str]) -> set[str]:
-    """Returns the installed packages of requirements, such as "keras[extra]", and all they need."""
+    """Returns the installed packages that requirements, such as "keras[extra]", need in all."""
     found: set[str] = set()
     seen: set[str] = set()
     todo = list(wanted)
@@ -71,7 +72,8 @@ def closure(wanted: Iterable[str]) -> set[str]:
             continue
         seen.add(text)
         need = Requirement(text)
-        if version(need.name) is not None:  # Else for another Python, or an extra.
+        # A package that is not installed is for another Python, or for an extra.
+        if version(need.name) is not None:
             found.add(str(canonicalize_name(need.name)))
             todo += map(str, needs(need.name, need.extras).values())
     return found
@@ -86,7 +88,7 @@ def owners() -> dict[str, str]:
         if not names:
             names = [file.parts[0] for file in package.files or () if file.suffix == ".py"]
         found.update({top.partition(".py")[0]: package.metadata["Name"] for top in names})
-    if version("tensorflow") is not None:  # Whatever its distribution is called.
+    if version("tensorflow") is not None:  # The distribution may have another name.
         found["tensorflow"] = "tensorflow"
     return found
 
@@ -140,7 +142,7 @@ def pins(line: str) -> dict[str, Requirement]:
 
 
 def meets(found: str | None, wanted: Requirement) -> bool:
-    """Whether an installed version satisfies a requirement; pre-releases count."""
+    """Returns whether an installed version satisfies a requirement; pre-releases count."""
     try:
         return found is not None and bool(wanted.specifier.contains(found, prereleases=True))
     except InvalidVersion:
@@ -148,7 +150,7 @@ def meets(found: str | None, wanted: Requirement) -> bool:
 
 
 def _by_name(texts: Iterable[str], extras: Iterable[str] = ()) -> dict[str, Requirement]:
-    """Returns the requirements that apply to this Python, with those of extras."""
+    """Returns the requirements that apply to this Python and the extras, by package."""
     return {
         str(canonicalize_name(requirement.name)): requirement
         for requirement in map(Requirement, texts)

@@ -1,6 +1,7 @@
-"""`python -m compat lock`: what a script needs, as constraints and as a container file.
+"""`python -m compat lock`: writes the packages of a script as constraints and a container file.
 
-Reads the script and the modules beside it, and what is installed here; runs none of their code.
+Reads the script, the modules beside it, and the list of installed packages; runs none of their
+code.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _STANDARD = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
 _PLAIN = re.compile(r"\w[\w./+@-]*|\.\.?/[\w./+@-]*")
-_SPECIAL = set("$*?[]\\\"'`")  # To Docker or to the shell, in one line or another.
+# These have a meaning for Docker or for the shell, on at least one line of the file.
+_SPECIAL = set("$*?[]\\\"'`")
 _CONTAINER = """\
 # Runs {script} with the packages of constraints.txt. From the folder of the script, with
 # the wheel of {project} {version} in {folder}, as `pip wheel --no-deps` makes it:
@@ -74,7 +76,7 @@ def main(argv: list[str]) -> int:
 class _Import(NamedTuple):
     name: str
     place: str
-    is_optional: bool  # In a `try`.
+    is_optional: bool  # Whether the import is in a `try`.
 
 
 class _Program:
@@ -99,7 +101,7 @@ class _Program:
                     if path not in self.files:
                         self._read(path)
             elif top in _OURS:
-                continue  # Installed in any case.
+                continue  # These packages are always installed.
             elif top in constraints.owners():
                 self.packages.add(constraints.owners()[top])
             elif not (found.is_optional or _is_standard(top)):
@@ -110,7 +112,7 @@ class _Program:
 
 
 def _imports(file: Path) -> Iterator[_Import]:
-    """Yields what a file imports, in Python 3's names."""
+    """Yields the names that a file imports, as Python 3 spells them."""
     for part in conversion.read(str(file)):
         try:
             tree = part.tree()
@@ -165,7 +167,7 @@ def _container(script: Path, folder: Path, program: _Program) -> str:
 
 
 def _relative(path: Path, script: Path) -> str:
-    """Returns a path from the folder of the script, if it can be written in a container file."""
+    """Returns a path relative to the script's folder, if a container file can contain it."""
     relative = Path(os.path.relpath(path, script.parent)).as_posix()
     if not relative.isprintable() or set(relative) & _SPECIAL:
         raise UserError(
@@ -176,14 +178,14 @@ def _relative(path: Path, script: Path) -> str:
 
 
 def _copy(path: str) -> str:
-    """Returns the line that copies a file into the image, to the same place."""
+    """Returns the line of a container file that copies a file to the same place in the image."""
     if _PLAIN.fullmatch(path):
         return f"COPY {path} {path}"
     return f"COPY {json.dumps([path, path], ensure_ascii=False)}"
 
 
 def _print_known(locked: list[str]) -> None:
-    """Prints what is known of vulnerabilities, of TensorFlow 1.15 and of what is locked."""
+    """Prints known vulnerabilities of TensorFlow 1.15 and of the locked packages."""
     if importlib.util.find_spec("pip_audit") is None:
         print("vulnerabilities: pip-audit is not installed; pip install pip-audit, and lock again")
         return

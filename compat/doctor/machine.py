@@ -1,4 +1,4 @@
-"""Checks what a cluster on this machine needs: proxies, GPUs, ports and cores."""
+"""Checks the requirements of a cluster on this machine: proxies, GPUs, ports and cores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MENDS = {
 _MEND_ELSE = "sudo iptables -I INPUT -i lo -j ACCEPT && sudo iptables -I OUTPUT -o lo -j ACCEPT"
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CGROUP = Path("/sys/fs/cgroup")
-# Of version 2 in one file, of version 1 in two.
+# Control groups of version 2 have the quota in one file, those of version 1 in two.
 _QUOTAS = (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"])
 
 
@@ -41,7 +41,7 @@ def findings(facts: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("GPUs", "unknown, since TensorFlow does not load")
     yield _ports()
     cores = os.cpu_count() or 1
-    # Not on macOS.
+    # macOS lacks this function.
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
     quota = _quota()
     limit = "" if quota is None else f", a quota of {quota:g}"
@@ -58,7 +58,7 @@ def _ports() -> Finding:
         reason = reason_of(error)
         return Finding("ports", f"none available on 127.0.0.1: {reason}", remedy(error))
     text = "available and reachable on 127.0.0.1"
-    if _EPHEMERAL.exists():  # On Linux.
+    if _EPHEMERAL.exists():  # Only Linux has this file.
         text += ", ephemeral {} to {}".format(*_EPHEMERAL.read_text("ascii").split())
     return Finding("ports", text)
 
@@ -69,7 +69,7 @@ def remedy(error: OSError) -> str:
 
 
 def _quota() -> float | None:
-    """Returns the CPU quota of the container in cores, None if there is no limit."""
+    """Returns the CPU quota of the container in cores; None if there is no limit."""
     for files in _QUOTAS:
         with contextlib.suppress(OSError):
             text = " ".join((_CGROUP / file).read_text("ascii") for file in files)

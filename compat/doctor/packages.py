@@ -11,15 +11,16 @@ from typing import Any, Iterator, NamedTuple
 
 from compat.doctor import constraints
 
-# Packages that a run loads; their requirements are checked as well.
+# Packages that a training run loads; their requirements are checked as well.
 NEEDED = ("tensorflow", "tensorboard", "mlflow")
 _SHOWN = (*NEEDED, "protobuf", "numpy")
 _PROJECT = "compat-experiments"
-# As in setup.cfg: tensorboard has no bound, and before 2.21 imports modules that 82 removed.
+# As in setup.cfg: tensorboard sets no bound, and releases before 2.21 import modules that
+# setuptools 82 removed.
 _SETUPTOOLS = "setuptools<82"
-LATE = "no end after"  # How the failure of a process that missed its deadline begins.
+LATE = "no end after"  # The failure of a process that missed its deadline begins with these words.
 LONGEST_SECS = 24 * 60 * 60
-_PATIENCE = 5  # Factor of the next deadline.
+_PATIENCE = 5  # The next deadline is longer by this factor.
 
 
 class Finding(NamedTuple):
@@ -44,7 +45,7 @@ class Packages:
             if constraints.version(name) is None:
                 self._wrong[name] = "not installed"
         for owner in (*NEEDED, _PROJECT):
-            if owner in self._wrong:  # It will be replaced, with its requirements.
+            if owner in self._wrong:  # Its requirements are replaced together with it.
                 continue
             for name, need in constraints.needs(owner).items():
                 if constraints.version(name) is None:
@@ -52,7 +53,7 @@ class Packages:
                 self._compare(name, need, f"{owner} needs")
 
     def _find_line(self) -> str | None:
-        """Returns the line of the installed TensorFlow, else of this Python; None if newer."""
+        """Returns the line of the installed TensorFlow, or else of this Python; None if newer."""
         tensorflow = constraints.version("tensorflow")
         known = constraints.lines()
         if tensorflow is not None:
@@ -96,7 +97,7 @@ class Packages:
             yield Finding(name, text, self._install())
 
     def _has_wheels(self) -> bool:
-        """Whether this Python supports a TensorFlow: one that is installed, or one with wheels."""
+        """Returns whether this Python has a TensorFlow: an installed one, or wheels to install."""
         first, last = constraints.PYTHONS
         return first <= self._python <= last or constraints.version("tensorflow") is not None
 
@@ -118,7 +119,7 @@ class Packages:
 
     def remedy(self, failure: str, deadline: int) -> str:
         """Returns the command that fixes a failure of a process with a deadline in seconds."""
-        is_late = re.match(rf"(\w+: )?{LATE} [0-9]+ s", failure)  # A slow machine may cause it.
+        is_late = re.match(rf"(\w+: )?{LATE} [0-9]+ s", failure)  # A slow machine may be the cause.
         if is_late and deadline < LONGEST_SECS:
             more = min(deadline * _PATIENCE, LONGEST_SECS)
             return _python("-m", "compat", "doctor", f"--deadline={more}")

@@ -1,4 +1,4 @@
-"""Tries in processes what is installed: whether packages load, and which runtimes work."""
+"""Tests the installed packages in processes: whether they load, and which runtimes work."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from compat.doctor.packages import LATE, NEEDED, Finding, Packages
 from compat.runtime.registry import RUNTIMES
 
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(compat.__file__)))
-# The line of a traceback with the error, which need not be the last line.
+# A line of a traceback with the error; it need not be the last line.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt)(: .*)?$")
 _MOST_LETTERS = 200
-# tensorboard.main: the module that the command loads, which imports more than the package.
+# For tensorboard, import the module that its command loads, which imports more than the package.
 _WORDS = {
     "tensorflow": ("-c", "from compat.doctor import trials; trials.print_facts()"),
     "tensorboard": ("-c", "import tensorboard.main"),
@@ -50,8 +50,10 @@ class Attempt:
         self._said, self._complaints = folder / "stdout", folder / "stderr"
         self._deadline = deadline
         kept = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
-        kept.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's log lines are not reasons.
-        paths = filter(None, [kept.get("PYTHONPATH"), _PACKAGES])  # Importable from any folder.
+        # Log lines of TensorFlow are not reasons for a failure.
+        kept.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        # Makes this package importable from any folder.
+        paths = filter(None, [kept.get("PYTHONPATH"), _PACKAGES])
         kept.update(PYTHONPATH=os.pathsep.join(paths), PYTHONUNBUFFERED="1")
         with open(self._said, "wb") as stdout, open(self._complaints, "wb") as stderr:
             self._process = subprocess.Popen(
@@ -62,7 +64,8 @@ class Attempt:
                 stdout=stdout,
                 stderr=stderr,
                 pass_fds=pass_fds,
-                # The kernel enforces the deadline if this process is killed: exec keeps alarms.
+                # The alarm survives exec, so the kernel enforces the deadline even if this process
+                # is killed.
                 preexec_fn=functools.partial(signal.alarm, deadline),
             )
 
@@ -72,7 +75,7 @@ class Attempt:
         return self.failure() or ""
 
     def failure(self) -> str | None:
-        """Returns why the process failed, in one ASCII line; "" after success, None before."""
+        """The reason why the process failed, in one ASCII line; "" after success, None before."""
         code = self._process.poll()
         if not code:
             return None if code is None else ""
@@ -95,7 +98,7 @@ class Attempt:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._process.kill()  # Without effect after `wait`.
+        self._process.kill()  # This has no effect after `wait`.
         self._process.wait()
 
 
@@ -105,7 +108,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def print_facts() -> None:
-    """Loads TensorFlow, and prints the runtimes that it has and how many GPUs it sees."""
+    """Loads TensorFlow; prints the runtimes that it supports and the number of visible GPUs."""
     names = ["legacy"] + ["modern"] * (coordinator_module() is not None)
     gpus = tf.config.experimental.list_physical_devices("GPU")
     print(json.dumps({"runtimes": names, "gpus": len(gpus)}))
@@ -114,7 +117,7 @@ def print_facts() -> None:
 def imports(
     packages: Packages, folder: Path, deadline: int, facts: dict[str, Any]
 ) -> Iterator[Finding]:
-    """Imports each package, all in parallel; if TensorFlow loads, `facts` are filled."""
+    """Imports packages, all in parallel; fills `facts` if TensorFlow loads."""
     with contextlib.ExitStack() as stack:
         attempts = {
             name: stack.enter_context(Attempt(_WORDS[name], folder / name, deadline))
@@ -137,7 +140,7 @@ def imports(
 def runtimes(
     packages: Packages, folder: Path, deadline: int, facts: Mapping[str, Any], has_ports: bool
 ) -> Iterator[Finding]:
-    """Trains with each runtime in a temporary local cluster."""
+    """Trains with each runtime in a temporary cluster on this machine."""
     for runtime in RUNTIMES:
         if not facts or not has_ports:
             reason = "no port is available" if facts else "TensorFlow does not load"
@@ -161,7 +164,7 @@ def _train(runtime: str, folder: Path, deadline: int) -> str:
         attempts = {}
         for job in _JOBS:
             port, pass_fds = reserved[job].pass_to_child()
-            # A trial must not reserve memory of a GPU that is in use.
+            # A trial must not reserve memory on a GPU that other processes use.
             env = dict(port, CUDA_VISIBLE_DEVICES="-1")
             words = ("-m", "compat.doctor.training_task", runtime, job, *hosts)
             attempt = Attempt(words, folder / job, deadline, env, pass_fds)
