@@ -16,7 +16,7 @@ from compat._tensorflow import tf1
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Any, Any]:
-    """Returns log-likelihoods [batch], and the transitions: a variable if none were given."""
+    """Returns log-likelihoods [batch], and the transitions, by default a new variable."""
     if transition_params is None:
         tags = inputs.shape.as_list()[2]
         transition_params = tf1.get_variable("transitions", [tags, tags])
@@ -27,7 +27,7 @@ def crf_log_likelihood(
 def crf_sequence_score(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
-    """Returns scores [batch] of the tags, which are not normalized."""
+    """Returns the unnormalized scores [batch] of sequences of tags."""
     binary = crf_binary_score(tag_indices, sequence_lengths, transition_params)
     return crf_unary_score(tag_indices, sequence_lengths, inputs) + binary
 
@@ -35,7 +35,7 @@ def crf_sequence_score(
 def crf_multitag_sequence_score(
     inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
-    """Returns scores [batch] of all tags that the bitmap [batch, time, tags] allows, together."""
+    """Returns the total scores [batch] of all tags that the bitmap [batch, time, tags] allows."""
     allowed = tf1.where(tag_bitmap, inputs, tf1.fill(tf1.shape(inputs), -np.inf))
     return crf_log_norm(allowed, sequence_lengths, transition_params)
 
@@ -54,7 +54,7 @@ def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params:
 
 
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
-    """Returns normalizers [batch], by the forward algorithm; 0 for a sequence of no length."""
+    """Returns normalizers [batch], by the forward algorithm; 0 for an empty sequence."""
 
     def forward(alphas: Any, step: Any) -> Any:
         potentials, alive = step
@@ -91,7 +91,7 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
 
 
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
-    """Returns the best tags of one sequence, [time, tags] as an array, and their score."""
+    """Returns the best tags of one sequence, and their score; `score` is an array [time, tags]."""
     best, origins = score[0], []
     for potentials in score[1:]:
         paths = best[:, None] + transition_params
@@ -104,7 +104,7 @@ def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
 
 
 def _scan(step: Any, inputs: Any, lengths: Any, start: Any) -> Any:
-    """Returns states [time, batch, ...]: `start` first, and the last one after a sequence's end."""
+    """Returns states [time, batch, ...] from `start` on; constant after the end of a sequence."""
     time = tf1.shape(inputs)[1]
     alive = tf1.sequence_mask(lengths, time) & (tf1.range(time) > 0)
     return tf1.scan(step, (tf1.transpose(inputs, [1, 0, 2]), tf1.transpose(alive)), start)

@@ -19,7 +19,7 @@ def adjust_hsv_in_yiq(
     scale_value: Any = 1,
     name: str | None = None,
 ) -> Any:
-    """Returns images `[..., 3]`, with the hue rotated by `delta_hue` radians, and scaled."""
+    """Returns images `[..., 3]`: hue rotated (in radians), saturation and value scaled."""
     with tf1.name_scope(name, "adjust_hsv_in_yiq", [image]):
         image = tf1.convert_to_tensor(image)
         pixels = tf1.image.convert_image_dtype(image, tf1.float32)
@@ -46,7 +46,7 @@ def random_hsv_in_yiq(
     upper_value: float = 1,
     seed: int | None = None,
 ) -> Any:
-    """Returns images, adjusted by a random amount within the bounds."""
+    """Returns images, adjusted by random amounts within the bounds."""
     bounds = [
         (-max_delta_hue * math.pi, max_delta_hue * math.pi),
         (lower_saturation, upper_saturation),

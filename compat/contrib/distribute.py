@@ -1,6 +1,6 @@
-"""`tf.contrib.distribute`: strategies that take a number of GPUs, and no cluster resolver.
+"""`tf.contrib.distribute`: strategies whose arguments include a number of GPUs.
 
-With `replicate_model_fn` of `tf.contrib.estimator`, which was before them.
+Also `replicate_model_fn` of `tf.contrib.estimator`, which preceded them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class DistributeConfig(NamedTuple):
 
 
 def mirrored(devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> Any:
-    """Returns a strategy of these devices.
+    """Returns a strategy for these devices.
 
-    Those that are not there are on the CPU, as they were. TensorFlow 2 reduces between them by
-    collective operations, which wait forever where two of them are one device.
+    The CPU replaces a missing device, as in old releases. TensorFlow 2 reduces values of several
+    devices by collective operations, which would block forever if two of them are the same device.
     """
     if cross_device_ops is None and not all(map(_is_here, devices or ())):
         cross_device_ops = tf1.distribute.ReductionToOneDevice()
@@ -46,11 +46,11 @@ def MirroredStrategy(  # noqa: N802 - TensorFlow's name
     cross_tower_ops: Any = None,
     prefetch_on_device: bool | None = None,
 ) -> Any:
-    """Returns a strategy of these devices, or of so many GPUs, which may be on the CPU.
+    """Returns a strategy for these devices or number of GPUs; the CPU replaces missing ones.
 
-    Batches are those of one replica, as an input function makes them.
+    Batches have the size that the input function gives them, for each replica.
     """
-    del prefetch_on_device, auto_shard_dataset  # They made no other numbers, or are of clusters.
+    del prefetch_on_device, auto_shard_dataset  # They do not change results, or are for clusters.
     count = num_gpus_per_worker if num_gpus is None else num_gpus
     if count is not None:
         if devices is not None:
@@ -62,12 +62,13 @@ def MirroredStrategy(  # noqa: N802 - TensorFlow's name
 def replicate_model_fn(
     model_fn: Callable[..., Any], loss_reduction: Any = None, devices: Sequence[str] | None = None
 ) -> Callable[..., Any]:
-    """Returns a model function that trains with the whole batch, once.
+    """Returns a model function that trains with the whole batch at once.
 
-    Each device had its part of the batch, and the gradients of all were applied: the same but for
-    what depends on the size of the part, such as batch normalization.
+    In old releases each device got a part of the batch, and the gradients of all parts were
+    applied. The result is the same except for operations that depend on the size of the part, such
+    as batch normalization.
     """
-    del loss_reduction  # Of the parts.
+    del loss_reduction  # It described how to reduce the losses of the parts.
     count = len(devices or tf1.config.experimental.list_physical_devices("GPU"))
     if count > 1:
         print(
@@ -79,14 +80,14 @@ def replicate_model_fn(
 
 
 def TowerOptimizer(optimizer_or_optimizer_fn: Any) -> Any:  # noqa: N802 - TensorFlow's name
-    """Returns the optimizer, which has all gradients already."""
+    """Returns the optimizer unchanged: its gradients are those of the whole batch already."""
     if callable(optimizer_or_optimizer_fn):
         return optimizer_or_optimizer_fn()
     return optimizer_or_optimizer_fn
 
 
 def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:  # noqa: N802 - TensorFlow's name
-    """Returns the strategy of the cluster in TF_CONFIG, or of this process without one."""
+    """Returns the strategy for the cluster in TF_CONFIG, or without TF_CONFIG for this process."""
     strategy = tf1.distribute.experimental.ParameterServerStrategy
     return strategy(_resolver(num_gpus_per_worker))
 
@@ -94,7 +95,7 @@ def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:  # noqa: N802 
 def CollectiveAllReduceStrategy(  # noqa: N802 - TensorFlow's name
     num_gpus_per_worker: int = 0, communication: Any = None
 ) -> Any:
-    """Returns the strategy of the cluster in TF_CONFIG, or of this process without one."""
+    """Returns the strategy for the cluster in TF_CONFIG, or without TF_CONFIG for this process."""
     chosen = {} if communication is None else {"communication": communication}
     strategy = tf1.distribute.experimental.MultiWorkerMirroredStrategy
     return strategy(cluster_resolver=_resolver(num_gpus_per_worker), **chosen)

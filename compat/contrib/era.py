@@ -1,4 +1,4 @@
-"""The era of a program, 0.x or 1.x: which order the arguments have where both were valid."""
+"""The era of a program, 0.x or 1.x: decides the argument order of calls that are valid in both."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from compat.errors import UserError
 
 CHOICES = ("auto", "0.x", "1.x")
 
-chosen = "auto"  # The value of `--era`; "auto" means what the script's names imply.
-found = "1.x"  # What they imply.
+# The value of `--era`; "auto" stands for the era that the names in the script imply.
+chosen = "auto"
+found = "1.x"  # The era that the names in the script imply.
 
 
 def of_script() -> str:
@@ -16,7 +17,7 @@ def of_script() -> str:
 
 
 def settle(call: str, old: str, new: str) -> str:
-    """Returns the era of a call with arguments `old` in 0.x, `new` in 1.x; it has to be given."""
+    """Returns the era of a call with arguments `old` in 0.x, `new` in 1.x; raises if unknown."""
     if chosen == "auto":
         raise UserError(
             f"{call} took ({old}) in TensorFlow 0.x and ({new}) in 1.x, and neither shapes nor "

@@ -1,7 +1,7 @@
 """`tf.contrib.image`: projective transforms.
 
-A transform is a row of 8 numbers, a0 a1 a2 b0 b1 b2 c0 c1: the output pixel (x, y) is the input's
-at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k), where k = c0 x + c1 y + 1.
+A transform is a row of 8 numbers, a0 a1 a2 b0 b1 b2 c0 c1: the output pixel (x, y) is the input
+pixel ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k), where k = c0 x + c1 y + 1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from compat._tensorflow import tf1
 def rotate(
     images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None
 ) -> Any:
-    """Returns images, turned counterclockwise by `angles` in radians: one, or one an image."""
+    """Returns images, rotated counterclockwise by `angles` in radians, a scalar or [images]."""
     with tf1.name_scope(name, "rotate"):
         images = tf1.convert_to_tensor(images)
         height, width = tf1.unstack(tf1.cast(tf1.shape(_batch(images))[1:3], tf1.float32))
@@ -38,14 +38,14 @@ def transform(
     output_shape: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Returns images by `transforms` [8] or [images, 8]; outside of the input they are 0.
+    """Returns images by `transforms` [8] or [images, 8]; pixels from outside the input are 0.
 
     Args:
         images: [images, height, width, channels], [height, width, channels] or [height, width].
-        transforms: one for all images, or one an image.
+        transforms: One transform for all images, or one for each image.
         interpolation: "NEAREST" or "BILINEAR".
-        output_shape: (height, width), by default that of the input.
-        name: of the operations.
+        output_shape: (height, width); by default that of the input.
+        name: Name of the operations.
     """
     with tf1.name_scope(name, "transform"):
         images = tf1.convert_to_tensor(images)
@@ -66,7 +66,7 @@ def transform(
 def angles_to_projective_transforms(
     angles: Any, image_height: Any, image_width: Any, name: str | None = None
 ) -> Any:
-    """Returns [images, 8]: turns counterclockwise by radians around the middle of an image."""
+    """Returns transforms [images, 8] that rotate counterclockwise around the center, in radians."""
     with tf1.name_scope(name, "angles_to_projective_transforms"):
         angles = tf1.reshape(tf1.cast(angles, tf1.float32), [-1])
         sine, cosine = tf1.sin(angles), tf1.cos(angles)
@@ -87,7 +87,7 @@ def translations_to_projective_transforms(translations: Any, name: str | None = 
 
 
 def compose_transforms(*transforms: Any) -> Any:
-    """Returns [images, 8]: what all transforms do, the last one first."""
+    """Returns transforms [images, 8] that apply all given ones, the last one first."""
     with tf1.name_scope("compose_transforms"):
         composed = flat_transforms_to_matrices(transforms[0])
         for other in transforms[1:]:
@@ -102,7 +102,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Any:
 
 
 def matrices_to_flat_transforms(transform_matrices: Any) -> Any:
-    """Returns [images, 8] for matrices [3, 3] or [images, 3, 3], divided by their last number."""
+    """Returns [images, 8] for matrices [3, 3] or [images, 3, 3], divided by their last element."""
     rows = tf1.reshape(transform_matrices, [-1, 9])
     return (rows / rows[:, 8:])[:, :8]
 

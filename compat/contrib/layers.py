@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from compat._tensorflow import tf1
 
-UNNAMED = "inputs"  # A column "" meant an input of a single tensor; columns need a name now.
+UNNAMED = "inputs"  # The column "" was the input as a single tensor; columns need a name now.
 _columns = tf1.feature_column
 
 
@@ -98,7 +98,7 @@ def embedding_column(
     **kwargs: Any,
 ) -> Any:
     """Returns a dense column with an embedding of each category."""
-    if initializer is None:  # As in contrib: scaled by the number of categories.
+    if initializer is None:  # As in contrib, the scale depends on the number of categories.
         stddev = 1 / math.sqrt(sparse_id_column.num_buckets)
         initializer = tf1.truncated_normal_initializer(stddev=stddev)
     combiner = combiner or "mean"
@@ -116,7 +116,7 @@ def crossed_column(
     columns: Sequence[Any], hash_bucket_size: int, combiner: str = "sum", **kwargs: Any
 ) -> Any:
     """Returns a hashed column of feature crosses; the hash differs from contrib's."""
-    # Hashed columns are crossed by their values, which today's function takes by feature name.
+    # Hashed columns are crossed by their values; today's function requires the feature name.
     keys = [
         column.key if hasattr(column, "hash_bucket_size") and hasattr(column, "key") else column
         for column in columns
@@ -205,5 +205,5 @@ def bow_encoder(ids: Any, vocab_size: int, embed_dim: int, *args: Any, **kwargs:
 
 
 def embedding_lookup_unique(params: Any, ids: Any, name: str | None = None) -> Any:
-    """Returns the rows of `ids`; contrib's version looked up each id once."""
+    """Returns the rows of `ids`; the version in contrib looked up each id only once."""
     return tf1.nn.embedding_lookup(params, ids, name=name)

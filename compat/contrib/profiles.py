@@ -12,7 +12,7 @@ TRAINABLE_VARS_PARAMS_STAT_OPTIONS = _OPTIONS.trainable_variables_parameter()
 FLOAT_OPS_OPTIONS = _OPTIONS.float_operation()
 PRINT_ALL_TIMING_MEMORY = _OPTIONS.time_and_memory()
 advise = tf1.profiler.advise
-model_analyzer = sys.modules[__name__]  # As scripts import it.
+model_analyzer = sys.modules[__name__]  # Scripts import it by this name.
 
 
 def print_model_analysis(

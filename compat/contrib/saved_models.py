@@ -18,7 +18,7 @@ class Export(NamedTuple):
 
 
 def exports(folder: str) -> list[Export]:
-    """Returns the SavedModels in a folder, in no order."""
+    """Returns the SavedModels in a folder, in arbitrary order."""
     names = [name.rstrip("/") for name in tf1.gfile.ListDirectory(folder)]
     return [Export(os.path.join(folder, name), int(name)) for name in names if name.isdigit()]
 
@@ -71,7 +71,7 @@ class Exporter:
         assets_collection: Any = None,
         assets_callback: Callable[..., Any] | None = None,
     ) -> None:
-        """Sets the signatures, and what to run on loading; ignores `graph_def` and the assets."""
+        """Sets the signatures, and the operation to run on loading; ignores the other arguments."""
         self._init_op, self._clear_devices = init_op, clear_devices
         named = dict(named_graph_signatures or {})
         key = _constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -93,7 +93,7 @@ class Exporter:
         sess: Any = None,
         exports_to_keep: Callable[[list[Export]], list[Export]] | None = None,
     ) -> str:
-        """Writes into the folder `export_dir_base`/00000123 of step 123; returns its path."""
+        """Writes to the folder `export_dir_base`/00000123 for step 123; returns its path."""
         sess = sess or tf1.get_default_session()
         step = int(tf1.train.global_step(sess, global_step_tensor))
         path = os.path.join(export_dir_base, f"{step:08d}")
@@ -129,7 +129,7 @@ def gfile_copy_callback(files_to_copy: Mapping[str, str], export_dir_path: str) 
 
 
 class Predictor:
-    """Runs the tensors of a loaded model, which are given by name."""
+    """Runs the tensors of a loaded model by name."""
 
     def __init__(self, session: Any, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
         self.session, self.graph = session, session.graph
@@ -152,7 +152,7 @@ def from_saved_model(
     graph: Any = None,
     config: Any = None,
 ) -> Predictor:
-    """Returns the predictor of a SavedModel, for tensor names or else for a signature."""
+    """Returns the predictor of a SavedModel, for the given tensor names or else for a signature."""
     with (graph or tf1.Graph()).as_default():
         session = tf1.Session(config=config)
         words = tags.split(",") if isinstance(tags, str) else list(tags or ["serve"])

@@ -1,6 +1,7 @@
 """`tf.contrib.tpu`: its estimator, which trains on CPUs and GPUs with `use_tpu=False`.
 
-Where there is no TPU and none is named, a program that asks for one does the same, and says so.
+If a program asks for a TPU without naming one, and there is none, it trains on CPUs and GPUs and
+logs that.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from compat._tensorflow import internals, tf1
 
 _PACKAGE = "tensorflow_estimator.python.estimator.tpu."
-# Parts of TensorFlow that it imports, for embeddings and sessions on TPUs, and that are gone.
+# Modules for embeddings and sessions on TPUs that its files import, and TensorFlow removed.
 _GONE = ("session_support", "tpu_embedding", "tpu_embedding_gradient")
 
 
@@ -52,7 +53,7 @@ _TPUEstimator: Any = tpu_estimator.TPUEstimator
 
 @functools.lru_cache(maxsize=None)
 def _has_tpu() -> bool:
-    """Returns whether this machine has a TPU, and says so if it has none."""
+    """Returns whether this machine has a TPU; logs a line if it has none."""
     devices = tf1.config.experimental.list_physical_devices()
     found = any(device.device_type.startswith("TPU") for device in devices)
     if not found:
@@ -61,37 +62,37 @@ def _has_tpu() -> bool:
 
 
 def _is_here(cluster_resolver: Any = None) -> bool:
-    """Returns whether there is a TPU: at an address, or in this machine."""
+    """Returns whether there is a TPU, at an address or in this machine."""
     return bool(cluster_resolver and cluster_resolver.master()) or _has_tpu()
 
 
 def TPUClusterResolver(tpu: Any = None, *args: Any, **options: Any) -> Any:  # noqa: N802
-    """Returns the cluster of a TPU; of this process, where there is none and none is named."""
+    """Returns the cluster of a TPU; if there is none and none is named, that of this process."""
     resolver = tf1.distribute.cluster_resolver.TPUClusterResolver
     try:
         return resolver(tpu, *args, **options)
-    except ValueError:  # It finds no name.
+    except ValueError:  # The resolver finds no name of a TPU.
         if tpu or _has_tpu():
             raise
         return resolver("local", *args, **options)
 
 
 def initialize_tpu_system(cluster_resolver: Any = None) -> Any:
-    """Prepares the TPU, where there is one."""
+    """Prepares the TPU, if there is one."""
     if _is_here(cluster_resolver):
         return tf1.tpu.experimental.initialize_tpu_system(cluster_resolver)
     return None
 
 
 def TPUStrategy(cluster_resolver: Any = None, *args: Any, **options: Any) -> Any:  # noqa: N802
-    """Returns the strategy of a TPU, or of the CPU where there is none."""
+    """Returns the strategy of a TPU, or of the CPU if there is none."""
     if _is_here(cluster_resolver):
         return tf1.distribute.experimental.TPUStrategy(cluster_resolver, *args, **options)
     return tf1.distribute.OneDeviceStrategy("/cpu:0")
 
 
 class TPUEstimator(_TPUEstimator):
-    """That of TensorFlow, with `use_tpu=False` where there is no TPU."""
+    """TensorFlow's `TPUEstimator`, with `use_tpu=False` if there is no TPU."""
 
     def __init__(
         self,
@@ -115,7 +116,7 @@ class TPUEstimator(_TPUEstimator):
 
 
 class CrossShardOptimizer(tf1.tpu.CrossShardOptimizer):
-    """That of TensorFlow, with nothing to sum outside of a TPU."""
+    """TensorFlow's `CrossShardOptimizer`, which sums nothing if there is no TPU."""
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: Any = None
@@ -127,7 +128,7 @@ class CrossShardOptimizer(tf1.tpu.CrossShardOptimizer):
 
 
 def __getattr__(name: str) -> Any:
-    """Returns any other name from `tf.tpu`, or a module of TensorFlow's."""
+    """Returns any other name from `tf.tpu`, or a module of TensorFlow."""
     for place in (tf1.tpu, _embedding):
         if hasattr(place, name):
             return getattr(place, name)

@@ -1,1 +1,1 @@
-"""`tf.contrib.data`, `tf.contrib.lookup` and what reads features of sequences."""
+"""`tf.contrib.data`, `tf.contrib.lookup` and features of sequences."""

@@ -1,4 +1,4 @@
-"""`tf.contrib.data.Dataset` of TensorFlow 1.2 to 1.4: the names of `tf.data`, in earlier words."""
+"""`tf.contrib.data.Dataset` of TensorFlow 1.2 to 1.4: `tf.data` with its earlier names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Kind(type(tf1.data.Dataset)):  # type: ignore[misc]
 
 
 class Dataset(tf1.data.Dataset, metaclass=_Kind):
-    """`tf.data.Dataset`, which lists files in their order."""
+    """`tf.data.Dataset`, except that `list_files` keeps the order of the files."""
 
     @staticmethod
     def list_files(file_pattern: Any, **options: Any) -> Any:
@@ -27,14 +27,14 @@ class Dataset(tf1.data.Dataset, metaclass=_Kind):
 
 
 def sloppy_interleave(map_func: Any, cycle_length: int, block_length: int = 1) -> Any:
-    """Interleaves datasets as their elements come."""
+    """Interleaves datasets in the order in which their elements are ready."""
     return tf1.data.experimental.parallel_interleave(
         map_func, cycle_length, block_length, sloppy=True
     )
 
 
 def _buffered(mapping: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns `Dataset.map`, which also takes the arguments of `tf.contrib.data`."""
+    """Returns `Dataset.map`, which also accepts the arguments of `tf.contrib.data`."""
 
     @functools.wraps(mapping)
     def map_(
@@ -45,7 +45,8 @@ def _buffered(mapping: Callable[..., Any]) -> Callable[..., Any]:
         output_buffer_size: Any = None,
         **options: Any,
     ) -> Any:
-        if len(args) > 1 and not isinstance(args[1], bool):  # Today whether it keeps the order.
+        # Today this argument is a bool: whether the order is kept.
+        if len(args) > 1 and not isinstance(args[1], bool):
             args, output_buffer_size = args[:1], args[1]
         if num_threads is not None:
             options["num_parallel_calls"] = num_threads
@@ -56,9 +57,10 @@ def _buffered(mapping: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _applied(name: str) -> Callable[..., Any]:
-    """Returns a method for what is a function in some releases, and in others a method too.
+    """Returns a method for an operation that is a function in some releases, else a method.
 
-    `apply` gives its dataset iterators, which those of TensorFlow 2 have not.
+    `Dataset.apply` returns a dataset with `make_one_shot_iterator`, which those of TensorFlow 2
+    lack.
     """
     today = getattr(tf1.data.Dataset, name, None)
 

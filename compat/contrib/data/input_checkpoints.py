@@ -1,4 +1,4 @@
-"""Checkpoints of how far a program has read its data."""
+"""Checkpoints of the position up to which a program has read its data."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 from compat._tensorflow import tf1
 
-_ITERATORS = "iterators"  # The collection in which TensorFlow has those of a graph.
+_ITERATORS = "iterators"  # TensorFlow's collection of the iterators of a graph.
 
 
 class CheckpointInputPipelineHook(tf1.train.SessionRunHook):
     """`tf.data.experimental.CheckpointInputPipelineHook`, which TensorFlow removed.
 
-    One hook may be given to several calls of `train`: each goes on behind the one before, where
-    that of TensorFlow begins anew.
+    A hook may be passed to several calls of `train`: each call resumes where the one before ended.
+    With TensorFlow's hook each call would start from the beginning.
     """
 
     def __init__(self, estimator: Any, external_state_policy: str | None = None) -> None:
         config = estimator.config
         task = f"_{config.task_type}_{config.task_id}" if config.num_worker_replicas > 1 else ""
         self._folder, self._name = os.fspath(estimator.model_dir), f"input{task}"
-        # TensorFlow 1.15 has none.
+        # TensorFlow 1.15 has no such attribute.
         self._policy = [] if external_state_policy is None else [external_state_policy]
         self._every = {
             "every_secs": config.save_checkpoints_secs,
@@ -49,7 +49,7 @@ class CheckpointInputPipelineHook(tf1.train.SessionRunHook):
         self._is_first = True
 
     def before_run(self, run_context: Any) -> Any:
-        """Called before each call."""
+        """Called before each call of the session."""
         if self._is_first:
             self._is_first = False
             newest = tf1.train.latest_checkpoint(self._folder, self._file)
@@ -60,8 +60,8 @@ class CheckpointInputPipelineHook(tf1.train.SessionRunHook):
         return tf1.train.SessionRunArgs(self._step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Called after each call."""
-        # As TensorFlow's hooks: the step may be of before or after the update.
+        """Called after each call of the session."""
+        # As in TensorFlow's hooks, the step may be the one before or after the update.
         if self._timer.should_trigger_for_step(run_values.results + 1):
             step = run_context.session.run(self._step)
             if self._timer.should_trigger_for_step(step):

@@ -11,7 +11,7 @@ _lookup: Any = importlib.import_module(tf1.lookup.StaticHashTable.__module__)
 
 
 def _method(name: str, **fixed: Any) -> Callable[..., Any]:
-    """Returns a transformation that is a method in `tf.data`."""
+    """Returns a transformation, a function, that calls a method of `tf.data`."""
 
     def function(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         return lambda dataset: getattr(dataset, name)(*args, **fixed, **kwargs)
@@ -64,6 +64,6 @@ def index_to_string(tensor: Any, mapping: Any, default_value: str = "UNK", name:
 def MutableHashTable(
     key_dtype: Any, value_dtype: Any, default_value: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """Returns a mutable table; accepts `shared_name` and ignores it."""
+    """Returns a mutable table; ignores `shared_name`."""
     kwargs.pop("shared_name", None)
     return tf1.lookup.experimental.MutableHashTable(key_dtype, value_dtype, default_value, **kwargs)

@@ -60,7 +60,7 @@ def sequence_input_layer(
                 if isinstance(column, _old._SequenceDenseColumn):
                     values, length = column._get_sequence_dense_tensor(of_old, **options)
                     width = column._variable_shape.num_elements()
-                else:  # Without variables: a numeric column.
+                else:  # Numeric columns have no variables.
                     values, length = column.get_sequence_dense_tensor(of_new, None)
                     width = column.variable_shape.num_elements()
                 shape = tf1.shape(values)

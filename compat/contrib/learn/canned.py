@@ -17,7 +17,7 @@ _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
 
 
 class _Counting(Around):
-    """An optimizer that counts a step of its own."""
+    """An optimizer that counts its own steps."""
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
         with tf1.control_dependencies([self._opt.apply_gradients(*args, **kwargs)]):
@@ -31,7 +31,7 @@ def _wrapped(kind: Any, optimizer: Any, *args: Any) -> Callable[[], Any]:
 _adagrad = functools.partial(tf1.train.AdagradOptimizer, 0.05)
 _ftrl = functools.partial(tf1.train.FtrlOptimizer, 0.2)
 
-# Arguments that have another name in `tf.estimator`.
+# Arguments that `tf.estimator` has renamed.
 _RENAMED = {"weight_column_name": "weight_column", "label_keys": "label_vocabulary"}
 # Arguments that do not affect model and loss, or were off by default.
 _WITHOUT_EFFECT = (
@@ -43,15 +43,15 @@ _WITHOUT_EFFECT = (
 )
 
 
-# Of a combined estimator, each of which counts the steps of its own optimizer.
+# Each optimizer of a combined estimator counts its own steps.
 _PARTS = ("linear", "dnn")
 
 
 class _Canned(BaseEstimator):
-    _kind = ""  # The name in `tf.estimator`.
-    _key = ""  # What is predicted by default.
+    _kind = ""  # The name of the class in `tf.estimator`.
+    _key = ""  # The key of the default prediction.
     _order: tuple[str, ...] = ()  # The names of positional arguments.
-    _optimizers: Mapping[str, Callable[[], Any]] = {}  # The usual ones, by argument.
+    _optimizers: Mapping[str, Callable[[], Any]] = {}  # Default optimizers by argument.
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.update(zip(self._order, args))

@@ -67,7 +67,7 @@ def load_iris(data_path: str | None = None) -> Dataset:
 
 
 def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
-    """Returns the dataset "iris" or "mnist"; the others' locations no longer exist."""
+    """Returns the dataset "iris" or "mnist"; the locations of the others no longer exist."""
     if name == "iris":
         return load_iris()
     if name == "mnist":
@@ -81,8 +81,8 @@ def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = Fal
 def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
     """Returns the path of a file, which is downloaded if it is missing.
 
-    Accepts https only, also in redirects, unlike TensorFlow. The checksum of the file is unknown,
-    so only its completeness is checked.
+    Accepts https only, unlike TensorFlow, also in redirects. The checksum of the file is unknown,
+    so the download is only checked for completeness.
     """
     os.makedirs(work_directory, exist_ok=True)
     path = os.path.join(work_directory, filename)

@@ -16,7 +16,7 @@ from compat.estimator.package import names as tf_estimator
 from compat.estimator.training import trained
 from compat.runtime import interface
 
-# Metrics that have another name in `tf.estimator`.
+# Metrics that `tf.estimator` has renamed.
 _MEASURES = {
     "accuracy_baseline": "accuracy/baseline_label_mean",
     "label/mean": "labels/actual_label_mean",
@@ -45,7 +45,7 @@ class Predictions(np.ndarray):
 
 
 class BaseEstimator:
-    """Trains, evaluates and predicts with `core`, from arrays or input functions."""
+    """Trains, evaluates and predicts with an estimator `core`, from arrays or input functions."""
 
     def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
         if interface.has_coordinator():
@@ -165,7 +165,7 @@ class BaseEstimator:
 
 
 def _ending(inputs: Callable[[], Any]) -> Callable[[], Any]:
-    """Returns an input function that yields one batch, if it returns constants."""
+    """Returns an input function that ends after one batch, if the given one returns constants."""
 
     def limited() -> Any:
         features, _ = inputs()
@@ -188,7 +188,7 @@ def ModelFnOps(*args: Any, **kwargs: Any) -> Any:
 
 
 def _signature(labels: Any) -> Callable[[], Any]:
-    """Returns a function that makes a placeholder for labels such as these, of any batch size."""
+    """Returns a function that makes a placeholder for such labels, of any batch size."""
     if isinstance(labels, tf1.SparseTensor):
         return functools.partial(tf1.sparse_placeholder, labels.dtype)
     shape = None if labels.shape.rank is None else [None, *labels.shape[1:]][: labels.shape.rank]
@@ -216,7 +216,7 @@ class Estimator(BaseEstimator):
         def model(features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
             if labels is not None:
                 known["labels"] = tf1.nest.map_structure(_signature, labels)
-            elif mode == ModeKeys.INFER and known:  # The loss is built too, and not computed.
+            elif mode == ModeKeys.INFER and known:  # The loss is built as well, but not computed.
                 labels = tf1.nest.map_structure(lambda make: make(), known["labels"])
             given = {"mode": mode, "params": params, "config": config, "model_dir": model_dir}
             named = {name: value for name, value in given.items() if name in names}

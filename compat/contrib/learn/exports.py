@@ -1,4 +1,4 @@
-"""What `tf.contrib.learn` exports of an estimator: SavedModels, by strategies."""
+"""Exports of `tf.contrib.learn` estimators: strategies that write SavedModels."""
 
 from __future__ import annotations
 

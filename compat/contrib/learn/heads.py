@@ -1,4 +1,4 @@
-"""`tf.contrib.estimator`: heads, optimizers and estimators made of others."""
+"""`tf.contrib.estimator`: heads, optimizers, and estimators that wrap others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ regression_head = _averaging(_heads._regression_head)
 def logistic_regression_head(
     weight_column: Any = None, loss_reduction: str = _MEAN, name: str | None = None
 ) -> Any:
-    """Returns a head that regresses probabilities; labels are in [0, 1]."""
+    """Returns a head for logistic regression; labels are probabilities in [0, 1]."""
 
     def loss(labels: Any, logits: Any) -> Any:
         labels = _heads._assert_range(labels, 2, message="Labels must be in range [0, 1]")
@@ -46,7 +46,7 @@ def poisson_regression_head(
     compute_full_loss: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Returns a head that regresses counts, of which the logits are logarithms."""
+    """Returns a head that regresses counts; the logits are their logarithms."""
 
     def loss(labels: Any, logits: Any) -> Any:
         return tf1.nn.log_poisson_loss(labels, logits, compute_full_loss)
@@ -69,11 +69,11 @@ def forward_features(
 
     Args:
       estimator: A `tf.estimator.Estimator` whose predictions are a dict.
-      keys: The name of a feature, or names; all features if None.
-      sparse_default_values: What fills sparse features, by their names.
+      keys: The name of a feature, or names; None for all features.
+      sparse_default_values: Default values of sparse features by name.
 
     Raises:
-      ValueError: when the graph is built, if predictions have the name of a feature.
+      ValueError: When the graph is built, if a prediction and a feature have the same name.
     """
     wanted = [keys] if isinstance(keys, str) else keys
     fillers = sparse_default_values or {}

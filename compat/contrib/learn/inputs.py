@@ -18,7 +18,7 @@ def _array(data: Any) -> Any:
     if isinstance(data, Mapping):
         return {name: _array(value) for name, value in data.items()}
     if not isinstance(data, np.ndarray):
-        data = getattr(data, "values", data)  # A data frame.
+        data = getattr(data, "values", data)  # It may be a data frame.
         data = np.asarray(data if hasattr(data, "__len__") else list(data))
     return data.astype(np.float32) if data.dtype == np.float64 else data
 
@@ -37,7 +37,8 @@ def input_fn_of(
 
 def pair(made: Any) -> tuple[Any, Any]:
     """Returns the features and the labels, or None, of an input function's result."""
-    if isinstance(made, tf1.data.Dataset):  # Of arrays, on the modern runtime.
+    # Input functions for arrays return a dataset on the modern runtime.
+    if isinstance(made, tf1.data.Dataset):
         made = tf1.data.make_one_shot_iterator(made).get_next()
     if isinstance(made, tuple) and len(made) == 2:
         return made

@@ -29,7 +29,7 @@ class PredictionKey:
 
 @dataclasses.dataclass(eq=False)
 class MetricSpec:
-    """A metric of predictions and labels that are selected by key, by default the only ones.
+    """A metric of predictions and labels, which are selected by key; there may be a single one.
 
     `metric_fn` is called with predictions, labels and, with a `weight_key`, the weights.
     """
@@ -62,7 +62,7 @@ def tensor(predictions: Mapping[str, Any], key: str | None) -> Any:
     if key is None:
         known = ("class_ids", "predictions", *predictions)
         return predictions[next(name for name in known if name in predictions)]
-    # A custom model has its own keys.
+    # A custom model has keys of its own.
     is_canned = "class_ids" in predictions or "predictions" in predictions
     return predictions[_RENAMED.get(key, key) if is_canned else key]
 
@@ -85,7 +85,7 @@ def with_metrics(core: Any, metrics: Any) -> Any:
             if not isinstance(spec, MetricSpec):
                 spec = MetricSpec(spec, key)
             made = spec.create_metric_ops(features, labels, predictions)
-            # Not a (value, update) pair: a value of the batch, which is averaged.
+            # The function returned the value of a batch, not a pair (value, update); average it.
             found[name] = made if isinstance(made, tuple) else tf1.metrics.mean(made)
         return found
 

@@ -54,11 +54,11 @@ class EveryN(BaseMonitor):
         self._every, self._first, self._last = every_n_steps, first_n_steps, 0
 
     def every_n_step_begin(self, step: int) -> list[Any]:
-        """Called before such a step; returns the tensors to pass to `every_n_step_end`."""
+        """Called before every n-th step; returns the tensors to pass to `every_n_step_end`."""
         return []
 
     def every_n_step_end(self, step: int, outputs: dict[str, Any]) -> bool:
-        """Called after such a step; returns whether to stop."""
+        """Called after every n-th step; returns whether to stop."""
         return False
 
     def _is_due(self, step: int) -> bool:

@@ -1,4 +1,4 @@
-"""Heads of `tf.contrib.estimator` for several labels of an example, or several objectives."""
+"""Heads of `tf.contrib.estimator` for examples with several labels, and for several objectives."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def multi_label_head(
     """Returns a head for examples with any number of `n_classes` labels.
 
     Labels are 0 or 1, `[..., n_classes]`, or a sparse tensor of classes or of words of
-    `label_vocabulary`. Of `thresholds` of probabilities there are accuracy, precision and recall.
+    `label_vocabulary`. For each of the `thresholds` of probabilities, accuracy, precision and
+    recall are evaluated.
 
     Raises:
-      ValueError: if a number is not in its range, or a vocabulary of another length.
+      ValueError: If a number is out of its range, or the vocabulary has another length.
     """
     if n_classes is None or n_classes < 2:
         raise ValueError(
@@ -61,7 +62,7 @@ def multi_label_head(
 
 
 class _MultiLabelHead(_heads._RegressionHeadWithMeanSquaredErrorLoss):
-    """A head of which the predicted values are the probabilities of classes."""
+    """A head that predicts the probability of each class."""
 
     thresholds: Sequence[float]
     vocabulary: Sequence[str] | None
@@ -106,7 +107,7 @@ class _MultiLabelHead(_heads._RegressionHeadWithMeanSquaredErrorLoss):
     def _create_tpu_estimator_spec(
         self, features: Any, mode: Any, logits: Any, labels: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        if labels is not None:  # Which the metrics take as they are given here.
+        if labels is not None:  # The metrics use the labels as they are given here.
             labels = self._indicators(labels)
         spec = super()._create_tpu_estimator_spec(features, mode, logits, labels, *args, **kwargs)
         chances = spec.predictions["predictions"]
@@ -156,10 +157,10 @@ class _MultiLabelHead(_heads._RegressionHeadWithMeanSquaredErrorLoss):
 
 
 def multi_head(heads: Sequence[Any], head_weights: Sequence[float] | None = None) -> Any:
-    """Returns a head of several, each with a name; labels, and logits if they are a dict, have it.
+    """Returns a head that combines named heads; labels, and logits in a dict, have their names.
 
     Raises:
-      ValueError: if there is none, one has no name, or there are not as many weights.
+      ValueError: If `heads` is empty, a head has no name, or the number of weights differs.
     """
     if not heads:
         raise ValueError(f"Must specify heads. Given: {heads}")
@@ -175,7 +176,7 @@ def multi_head(heads: Sequence[Any], head_weights: Sequence[float] | None = None
 
 
 class _MultiHead(_heads._Head):
-    """A head whose loss is the sum of those of others."""
+    """A head whose loss is the weighted sum of the losses of other heads."""
 
     def __init__(self, heads: Sequence[Any], weights: Sequence[float] | None) -> None:
         self._heads, self._weights = list(heads), list(weights or [1.0] * len(heads))
@@ -250,7 +251,7 @@ class _MultiHead(_heads._Head):
 
 
 def _outputs(specs: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what all heads export, and by default what the first one does."""
+    """Returns the exports of all heads; the default export is that of the first head."""
     found: dict[str, Any] = {}
     predicted: dict[str, Any] = {}
     for name, spec in specs.items():

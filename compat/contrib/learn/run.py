@@ -15,7 +15,7 @@ from compat.runtime import interface
 from compat.server import Server
 
 _USUAL = "grpc://"
-_servers: dict[str, Any] = {}  # By master; a process runs one task.
+_servers: dict[str, Any] = {}  # By the address of the master; a process runs one task.
 TaskType: Any = run_config.TaskType
 
 
@@ -44,9 +44,10 @@ class RunConfig(tf_estimator.RunConfig):
         **kwargs: Any,
     ) -> None:
         for name in ("task", "num_ps_replicas", "cluster_spec", "job_name", "is_chief"):
-            kwargs.pop(name, None)  # Set by TF_CONFIG.
+            kwargs.pop(name, None)  # TF_CONFIG sets them.
         if kwargs.get("save_checkpoints_steps") is not None:
-            kwargs["save_checkpoints_secs"] = None  # The default meant "not given".
+            # Here the default means that no value was given.
+            kwargs["save_checkpoints_secs"] = None
         session = tf1.ConfigProto(
             log_device_placement=log_device_placement,
             inter_op_parallelism_threads=num_cores,
@@ -131,7 +132,8 @@ class Experiment:
         config, server = self.estimator.config, None
         if config.cluster_spec and str(config.master).startswith(_USUAL):
             server = _serve(config)
-            if isinstance(server, Server) and server.serves:  # A worker of the modern runtime.
+            # The worker of the modern runtime computes for the coordinator.
+            if isinstance(server, Server) and server.serves:
                 return server.join()
         is_learn = hasattr(self.estimator, "fit")
         train = self.estimator.fit if is_learn else self.estimator.train
@@ -166,7 +168,7 @@ class Experiment:
     ) -> None:
         """Evaluates and exports new checkpoints until `train_steps`, or a function returns False.
 
-        The function gets the metrics, None at first, and the checkpoint if it takes one.
+        The function receives the metrics, at first None, and the checkpoint if it accepts one.
         """
         proceed: Any = continuous_eval_predicate_fn or (lambda eval_results: True)
         takes_path = "checkpoint_path" in inspect.signature(proceed).parameters
@@ -187,7 +189,7 @@ class Experiment:
             time.sleep(max(throttle - (time.monotonic() - began), 0))
 
     def continuous_eval_on_train_data(self, **options: Any) -> None:
-        """As `continuous_eval`, with the inputs of training, and without exports."""
+        """Does the same as `continuous_eval`, with the inputs of training, and without exports."""
         options = {"name": "continuous_on_train_data", "inputs": self._train_input, **options}
         self.continuous_eval(**options)
 
@@ -224,7 +226,7 @@ def _serve(config: Any) -> Any:
         task = config.cluster_spec, config.task_type, config.task_id
         if interface.selected() is None:
             server = tf1.train.Server(*task, config=config.session_config)
-        else:  # One of ours ends with the run.
+        else:  # A server of this package exits with the run.
             gpus = config.session_config.gpu_options
             server = Server(*task, config=tf1.ConfigProto(gpu_options=gpus))
         _servers[config.master] = server

@@ -1,4 +1,4 @@
-"""`tf.contrib.opt`: optimizers of `tf.train` made of others, with their variables and numbers.
+"""`tf.contrib.opt`: optimizers that wrap those of `tf.train`, with the original results.
 
 optimizer = tf.contrib.opt.MovingAverageOptimizer(tf.train.AdamOptimizer(0.001))
 train = optimizer.minimize(loss, global_step=tf.train.get_or_create_global_step())

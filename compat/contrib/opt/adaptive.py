@@ -9,18 +9,18 @@ from compat._tensorflow import tf1
 
 
 def done(*updated: Any) -> Any:
-    """Returns an operation that is done when the variables have been updated."""
+    """Returns an operation that finishes when the variables have been updated."""
     return tf1.group(*(getattr(variable, "op", variable) for variable in updated))
 
 
 class Kernel:
-    """Applies dense gradients by an operation of TensorFlow, to variables of either kind."""
+    """Applies dense gradients by a kernel of TensorFlow, to reference and resource variables."""
 
-    kernel: ClassVar[str]  # "AdaMax" for ApplyAdaMax and ResourceApplyAdaMax.
-    slots: ClassVar[Mapping[str, str]]  # Its arguments, and the slots that they are.
+    kernel: ClassVar[str]  # "AdaMax" for the kernels ApplyAdaMax and ResourceApplyAdaMax.
+    slots: ClassVar[Mapping[str, str]]  # Slots of the optimizer, by the argument of the kernel.
 
     def _numbers(self, var: Any) -> dict[str, Any]:
-        """Returns its other arguments."""
+        """Returns the other arguments of the kernel."""
         raise NotImplementedError
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
@@ -42,11 +42,11 @@ class Kernel:
 
 
 class LazyAdamOptimizer(tf1.train.AdamOptimizer):
-    """Adam that updates of an embedding, and of its moments, the rows with a gradient alone.
+    """Adam that updates only the rows of an embedding that have a gradient, and their moments.
 
-    `tf.compat.v1.train.AdamOptimizer` lets all moments decay at each update, and moves all rows by
-    them, which takes as long as the table is large. The correction of the bias counts all updates.
-    Where each batch reads all rows, both are the same.
+    `tf.compat.v1.train.AdamOptimizer` decays all moments at each update and moves all rows by them,
+    so the time grows with the size of the table. The bias correction counts all updates. If each
+    batch reads all rows, the results are equal.
     """
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
@@ -85,7 +85,7 @@ class NadamOptimizer(Kernel, tf1.train.AdamOptimizer):
         return {**powers, **betas, **last}
 
     def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Any) -> Any:
-        # All moments decay, as those of Adam do.
+        # As in Adam, all moments decay.
         found = self._numbers(var)
         found.pop("use_nesterov")
         n = {name: tf1.cast(value, var.dtype.base_dtype) for name, value in found.items()}
@@ -103,7 +103,7 @@ class NadamOptimizer(Kernel, tf1.train.AdamOptimizer):
 
 
 class AdamGSOptimizer(tf1.train.AdamOptimizer):
-    """Adam that corrects its bias by a global step, which it does not count itself."""
+    """Adam whose bias correction uses a global step, which another optimizer increments."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class AdamGSOptimizer(tf1.train.AdamOptimizer):
 
 
 class RMSPropOptimizer(tf1.train.RMSPropOptimizer):
-    """`tf.contrib.optimizer_v2.RMSPropOptimizer`: averages begin at epsilon, which is not added."""
+    """`tf.contrib.optimizer_v2.RMSPropOptimizer`: averages start at epsilon, which is not added."""
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for variable in var_list:
@@ -151,9 +151,9 @@ class RMSPropOptimizer(tf1.train.RMSPropOptimizer):
 
 
 class AdaMaxOptimizer(Kernel, tf1.train.AdamOptimizer):
-    """Adam with the largest gradient so far, which decays, in place of the second moment.
+    """Adam with a decaying maximum of the gradients in place of the second moment.
 
-    Of an embedding it updates, with their moments, the rows with a gradient alone.
+    For an embedding it updates only the rows that have a gradient, and their moments.
     Source: Kingma and Ba, Adam: A Method for Stochastic Optimization, 2015, section 7.1.
     """
 
@@ -177,7 +177,8 @@ class AdaMaxOptimizer(Kernel, tf1.train.AdamOptimizer):
             return self._get_non_slot_variable("beta1_power", graph=graph)
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        first = min(var_list, key=lambda variable: str(variable.name))  # The same in all tasks.
+        # All tasks select the same variable.
+        first = min(var_list, key=lambda variable: str(variable.name))
         self._create_non_slot_variable(self._beta1, "beta1_power", first)
         for variable in var_list:
             self._zeros_slot(variable, "m", self._name)
@@ -210,7 +211,7 @@ class AdaMaxOptimizer(Kernel, tf1.train.AdamOptimizer):
 
 
 class LARSOptimizer(Kernel, tf1.train.MomentumOptimizer):
-    """Momentum with a learning rate for each variable, by its norm and that of its gradient.
+    """Momentum with a learning rate per variable, from its norm and the norm of its gradient.
 
     Source: You, Gitman and Ginsburg, Large Batch Training of Convolutional Networks, 2017.
     """
@@ -234,10 +235,11 @@ class LARSOptimizer(Kernel, tf1.train.MomentumOptimizer):
                 raise ValueError(f"{word} should be positive: {value}")
         super().__init__(learning_rate, momentum, name=name, use_nesterov=use_nesterov)
         self._weight_decay, self._eeta, self._epsilon = weight_decay, eeta, epsilon
-        self._skip_list = skip_list or ()  # Parts of names of variables that have the plain rate.
+        # Parts of the names of variables that have the unscaled rate.
+        self._skip_list = skip_list or ()
 
     def compute_lr(self, grad: Any, var: Any) -> tuple[Any, Any]:
-        """Returns the learning rate of a variable, and its gradient with the weights' decay."""
+        """Returns the learning rate of a variable, and its gradient with weight decay."""
         if any(part in var.name for part in self._skip_list):
             return self._learning_rate, grad
         size, slope = tf1.norm(var, ord=2), tf1.norm(grad, ord=2)

@@ -8,7 +8,7 @@ from compat._tensorflow import tf1
 
 
 class DecoupledWeightDecayExtension:
-    """Before an update, multiplies variables, or the rows that are updated, by 1 - `weight_decay`.
+    """Multiplies variables by 1 - `weight_decay` before an update; of embeddings, the updated rows.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019.
     """
@@ -19,7 +19,7 @@ class DecoupledWeightDecayExtension:
         super().__init__(*args, **kwargs)
 
     def minimize(self, *args: Any, decay_var_list: Any = None, **kwargs: Any) -> Any:
-        """Minimizes a loss; all variables decay, as in 1.15 whatever `decay_var_list` has."""
+        """Minimizes a loss; all variables decay, since 1.15 ignores `decay_var_list` here."""
         return super().minimize(*args, **kwargs)  # type: ignore[misc]
 
     def apply_gradients(
@@ -29,12 +29,12 @@ class DecoupledWeightDecayExtension:
         name: str | None = None,
         decay_var_list: Any = None,
     ) -> Any:
-        """Applies gradients; `decay_var_list` are the variables that decay, by default all."""
+        """Applies gradients; the variables in `decay_var_list`, by default all, decay."""
         self._decay_var_list = decay_var_list
         return super().apply_gradients(grads_and_vars, global_step, name)  # type: ignore[misc]
 
     def _rate(self, var: Any) -> Any:
-        """Returns how much of a variable decays, None where nothing does."""
+        """Returns the decay of a variable, or None if it does not decay."""
         listed = [id(each) for each in self._decay_var_list or [var]]
         if id(var) not in listed:
             return None

@@ -1,4 +1,4 @@
-"""Optimizers outside of TensorFlow, such as SciPy's, which call a session for losses."""
+"""Optimizers outside of TensorFlow, such as those of SciPy, which call a session for losses."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from compat._tensorflow import tf1
 
 
 class ExternalOptimizerInterface:
-    """Minimizes a loss of a graph; a subclass says how, by its `_minimize`.
+    """Base class of optimizers that minimize a loss of a graph; subclasses define `_minimize`.
 
     Args:
-      loss: a scalar tensor.
-      var_list: the variables to train, by default all that are trainable.
-      equalities: scalars to keep at zero.
-      inequalities: scalars to keep at zero or above.
-      var_to_bounds: for each variable with bounds the lower and the upper one, numbers or arrays.
-      optimizer_kwargs: what `_minimize` is given.
+      loss: A scalar tensor.
+      var_list: The variables to train; by default all trainable variables.
+      equalities: Scalar tensors to keep at zero.
+      inequalities: Scalar tensors to keep at or above zero.
+      var_to_bounds: Lower and upper bounds, numbers or arrays, by variable.
+      optimizer_kwargs: Keyword arguments of `_minimize`.
     """
 
     def __init__(
@@ -55,15 +55,15 @@ class ExternalOptimizerInterface:
         loss_callback: Callable[..., Any] | None = None,
         **run_kwargs: Any,
     ) -> None:
-        """Runs the optimizer to its end, and leaves its result in the variables.
+        """Runs the optimizer until it ends, and stores the result in the variables.
 
         Args:
-          session: by default the current one.
-          feed_dict: what all calls are fed.
-          fetches: tensors whose values `loss_callback` is given.
-          step_callback: called after each step with all variables, in one vector.
-          loss_callback: called whenever the loss is computed.
-          run_kwargs: of the call of the session that sets the variables at the end.
+          session: The session; by default the current one.
+          feed_dict: Feeds of all calls.
+          fetches: Tensors whose values are passed to `loss_callback`.
+          step_callback: Called after each step with all variables as one vector.
+          loss_callback: Called whenever the loss is computed.
+          run_kwargs: Arguments of the call that sets the variables at the end.
         """
         session = session or tf1.get_default_session()
         feed, more = dict(feed_dict or {}), list(fetches or ())
@@ -98,7 +98,7 @@ class ExternalOptimizerInterface:
         )
 
     def _set(self, session: Any, packed: Any, **run_kwargs: Any) -> None:
-        """Sets the variables, which 1.15 fed; those that are resources cannot be."""
+        """Sets the variables; resource variables cannot be fed, as TensorFlow 1.15 does."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes])
         parts = np.split(np.asarray(packed), ends[:-1])
         session.run(self._updates, dict(zip(self._placeholders, parts)), **run_kwargs)
@@ -121,7 +121,7 @@ def _pack(tensors: Sequence[Any]) -> Any:
 
 
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
-    """Minimizes by `scipy.optimize.minimize`: by L-BFGS-B, unless `method` names another one."""
+    """Minimizes by `scipy.optimize.minimize`, with the method L-BFGS-B by default."""
 
     _DEFAULT_METHOD = "L-BFGS-B"
 
@@ -138,7 +138,7 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
         optimizer_kwargs: Mapping[str, Any],
     ) -> Any:
         def doubled(function: Any) -> Callable[[Any], Any]:
-            """Makes a function return what SciPy's solvers take: float64."""
+            """Makes a function return float64, which SciPy's solvers require."""
             return lambda x: np.asarray(function(x)[0], np.float64)
 
         def loss_and_gradient(x: Any) -> tuple[Any, Any]:

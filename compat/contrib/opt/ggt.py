@@ -1,4 +1,4 @@
-"""An optimizer whose step is preconditioned by its latest gradients, of all variables together."""
+"""An optimizer that preconditions its step by the latest gradients of all variables together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compat._tensorflow import tf1
 
 
 class GGTOptimizer(tf1.train.Optimizer):
-    """Full-matrix AdaGrad, of a window of averaged gradients. It updates no embeddings.
+    """Full-matrix AdaGrad over a window of averaged gradients. It does not train embeddings.
 
     Source: Agarwal et al., Efficient Full-Matrix Adaptive Regularization, 2019.
     """

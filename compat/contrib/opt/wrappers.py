@@ -1,4 +1,4 @@
-"""Optimizers around another one: they average variables, clip them, or leave gradients out."""
+"""Optimizers that wrap another one: they average or clip variables, or drop gradients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compat._tensorflow import tf1
 
 
 class Around(tf1.train.Optimizer):
-    """An optimizer that computes gradients, and keeps slots, by another one."""
+    """An optimizer that delegates gradients and slots to another one."""
 
     def __init__(self, opt: Any, use_locking: bool = False, name: str = "Around") -> None:
         super().__init__(use_locking, name)
@@ -25,7 +25,7 @@ class Around(tf1.train.Optimizer):
 
 
 class ClippedByGlobalNorm(Around):
-    """Applies gradients whose global norm is at most `clip_norm`."""
+    """Applies gradients after it has clipped them to a global norm of `clip_norm`."""
 
     def __init__(self, opt: Any, clip_norm: Any) -> None:
         super().__init__(opt, name="ClipByNorm" + opt.get_name())
@@ -65,7 +65,7 @@ class MovingAverageOptimizer(Around):
     def swapping_saver(
         self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any
     ) -> Any:
-        """Returns a saver that saves averages under the names of variables, and these as theirs."""
+        """Returns a saver that stores averages under the names of variables, and vice versa."""
         if self._averages is None:
             raise RuntimeError(
                 "Must call apply_gradients or minimize before creating the swapping_saver"
@@ -87,10 +87,10 @@ class MovingAverageOptimizer(Around):
 
 
 class DropStaleGradientOptimizer(Around):
-    """Leaves out gradients if, since their loss was computed, more than `staleness` steps passed.
+    """Drops gradients if more than `staleness` steps have passed since their loss was computed.
 
-    The variable `stale_counter`, float32, counts those that were left out. The summary "Gradient
-    staleness percentage" is the share of them, of all steps.
+    The variable `stale_counter`, float32, counts dropped updates. The summary "Gradient staleness
+    percentage" is their fraction of all steps.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class DropStaleGradientOptimizer(Around):
     ) -> None:
         super().__init__(opt, use_locking, name)
         self._staleness = staleness
-        self._local_step: Any = None  # The global step as this worker begins its own.
+        self._local_step: Any = None  # The global step at which this worker computes its loss.
 
     def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> Any:
         with tf1.colocate_with(loss):
@@ -132,12 +132,12 @@ class DropStaleGradientOptimizer(Around):
 
 
 class VariableClippingOptimizer(Around):
-    """After each update, limits the norm of variables, or of the rows that are updated.
+    """After each update, limits the norm of variables; of embeddings, of the updated rows.
 
     Args:
-      opt: the optimizer that updates.
-      vars_to_clip_dims: for each variable to limit, the dimensions over which the norm is taken.
-      max_norm: the largest L2 norm.
+      opt: The optimizer of the updates.
+      vars_to_clip_dims: By variable to limit, the dimensions over which the norm is computed.
+      max_norm: The largest L2 norm.
     """
 
     def __init__(

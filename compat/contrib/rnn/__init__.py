@@ -1,1 +1,1 @@
-"""`tf.contrib.rnn`: cells that no package has any more, and what they are made of."""
+"""`tf.contrib.rnn`: cells that no maintained package provides, and their parts."""

@@ -16,7 +16,7 @@ def linear(
     kernel_initializer: Any = None,
     bias_initializer: Any = None,
 ) -> Any:
-    """Returns an affine map of the tensors `[batch, width]`, `[batch, output_size]`.
+    """Returns an affine map of tensors `[batch, width]`, `[batch, output_size]`.
 
     Its variables are named "weights" and "biases", as in 1.0.
     """
@@ -34,7 +34,7 @@ def linear(
 class Linear:
     """An affine map of tensors `[batch, width]` to `[batch, output_size]`, as from 1.4 to 1.15.
 
-    Its variables are named "kernel" and "bias", and shared by all calls.
+    Its variables are named "kernel" and "bias". All calls share them.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ def linear_of_kernel(
     bias_initializer: Any = None,
     kernel_initializer: Any = None,
 ) -> Any:
-    """Returns an affine map as `linear` does, with the variables of `Linear`, as from 1.2."""
+    """Returns an affine map like `linear`, with the variables of `Linear`, as from 1.2."""
     return Linear(args, output_size, bias, bias_initializer, kernel_initializer)(args)
 
 
@@ -108,8 +108,8 @@ def attention_decoder(
 ) -> tuple[list[Any], Any]:
     """Returns the outputs of a cell that attends to `attention_states`, and its last state.
 
-    The states are float32 `[batch, length, size]`; outputs have their dtype. With
-    `initial_state_attention`, the first step sees what the cell attends to, instead of zeros.
+    The states are float32 `[batch, length, size]`, and the outputs have their dtype. With
+    `initial_state_attention`, the first step reads the attention to the states instead of zeros.
     Source: Vinyals et al., Grammar as a Foreign Language, 2014.
     """
     output_size = output_size or cell.output_size
@@ -141,7 +141,7 @@ def attention_decoder(
             nonlocal seen
             merged = linear([value, *seen], int(value.shape[1]))
             output, state = cell(merged, state)
-            # After `attend(initial_state)`, its variables exist already at the first step.
+            # The call `attend(initial_state)` has created the variables before the first step.
             seen = attend(state, reuse=True if initial_state_attention else None)
             with tf1.variable_scope("AttnOutputProjection"):
                 return linear([output, *seen], output_size), state

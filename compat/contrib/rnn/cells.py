@@ -1,6 +1,6 @@
 """RNN cells and stacks of them: `tf.nn.rnn_cell` and `tf.contrib.rnn`.
 
-TensorFlow's cells, which also accept the arguments of earlier releases.
+These are TensorFlow's cells, which also accept the arguments of earlier releases.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from compat.contrib.rnn.attention import Linear, linear
 _IMPLEMENTATION = "tensorflow.python.ops.rnn_cell_impl"
 _cells: Any = tf1.nn.rnn_cell
 _files = [sys.modules[_cells.RNNCell.__module__], importlib.import_module(_IMPLEMENTATION)]
-_linear, _Linear = linear, Linear  # Scripts also use these names,
-_LayerRNNCell: Any = _files[0].LayerRNNCell  # and this one, until 1.9.
+_linear, _Linear = linear, Linear  # Scripts also use these names.
+_LayerRNNCell: Any = _files[0].LayerRNNCell  # Scripts also use this name, of releases until 1.9.
 _kind: Any = type(_cells.RNNCell)
 _unbuilt: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def __getattr__(name: str) -> Any:
-    """Returns any other cell from TensorFlow, or what its files have for themselves: `_concat`."""
+    """Returns any other cell from TensorFlow, or a private name of its files, such as `_concat`."""
     for place in (_cells, *_files):
         if hasattr(place, name):
             return getattr(place, name)
@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _like_rnncell(cell: Any) -> bool:
-    """Whether an object has the attributes of a cell, as asked until 1.9."""
+    """Returns whether an object has the attributes of a cell, which was the test until 1.9."""
     return callable(cell) and all(
         hasattr(cell, name) for name in ("output_size", "state_size", "zero_state")
     )
@@ -43,7 +43,8 @@ def _like_rnncell(cell: Any) -> bool:
 def separate(cell: Any) -> Any:
     """Returns a copy of a cell that creates its own variables.
 
-    Tensors are shared. Further copies are of the first one, since the cell may have been built.
+    Tensors are shared. Later copies are made from the first copy, since the cell may have been
+    built.
     """
     if cell not in _unbuilt:
         _unbuilt[cell] = copy.deepcopy(cell, dict(_shared(cell)))
@@ -51,7 +52,7 @@ def separate(cell: Any) -> Any:
 
 
 def _shared(cell: Any) -> Iterator[tuple[int, Any]]:
-    """Yields what copies of a cell share, as entries of the memo of `copy.deepcopy`."""
+    """Yields the objects that copies of a cell share, as entries of the memo of `copy.deepcopy`."""
     for value in vars(cell).values():
         for each in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(each, _cells.RNNCell):
@@ -73,7 +74,7 @@ class RNNCell(_cells.RNNCell, metaclass=_Kind):
     """Accepts subclasses whose constructor does not call this one, as before 1.2."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Initializes the layer, in case the subclass does not."""
+        """Initializes the layer here, since the subclass may not do so."""
         cell = super().__new__(cls)
         _cells.RNNCell.__init__(cell)
         return cell
@@ -84,7 +85,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _ignoring_input_size(base: Any, place: int) -> Any:
-    """Returns a cell class that ignores `input_size`, until 0.12 the argument `place` after one."""
+    """Returns a cell class that ignores `input_size`, until 0.12 at position `place` + 1."""
 
     class Cell(base):
         def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
@@ -93,7 +94,7 @@ def _ignoring_input_size(base: Any, place: int) -> Any:
                 args = (*args[:place], *args[place + 1 :])
             super().__init__(num_units, *args, **kwargs)
 
-    Cell.__name__ = Cell.__qualname__ = base.__name__  # TensorFlow names scopes after it.
+    Cell.__name__ = Cell.__qualname__ = base.__name__  # TensorFlow names scopes after the class.
     return Cell
 
 
@@ -106,7 +107,7 @@ LSTMCell: Any = _ignoring_input_size(_cells.LSTMCell, 0)
 class MultiRNNCell(_cells.MultiRNNCell):
     """Copies a cell that is given several times, as in `[cell] * layers`.
 
-    Until 1.0 each layer had its own weights; later releases share them.
+    Until 1.0 each layer had its own weights; in later releases the layers share them.
     """
 
     def __init__(self, cells: Sequence[Any], *args: Any, **kwargs: Any) -> None:
@@ -117,7 +118,7 @@ class MultiRNNCell(_cells.MultiRNNCell):
 
 
 class GRUBlockCellV2(GRUCell):
-    """`tf.contrib.rnn.GRUBlockCellV2`, without its kernels, which have no gradient now."""
+    """`tf.contrib.rnn.GRUBlockCellV2` without its kernels, which have no gradient now."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class GRUBlockCellV2(GRUCell):
 
 
 class GRUBlockCell(GRUBlockCellV2):
-    """`tf.contrib.rnn.GRUBlockCell`: the same, with other names of its variables."""
+    """`tf.contrib.rnn.GRUBlockCell`: the same cell with other names of its variables."""
 
     def build(self, inputs_shape: Any) -> None:
         units, ones = self._num_units, tf1.constant_initializer(1.0)
@@ -176,7 +177,8 @@ class EmbeddingWrapper(_Wrapper):
 
     def call(self, inputs: Any, state: Any) -> Any:
         first = self._initializer or tf1.get_variable_scope().initializer
-        first = first or tf1.random_uniform_initializer(-(3**0.5), 3**0.5)  # Of variance 1.
+        # The variance of this distribution is 1.
+        first = first or tf1.random_uniform_initializer(-(3**0.5), 3**0.5)
         table = tf1.get_variable("embedding", self._shape, initializer=first)
         found = tf1.nn.embedding_lookup(table, tf1.reshape(inputs, [-1]))
         return self._cell(found, state)

@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn.ConvLSTMCell`: an LSTM whose products are convolutions."""
+"""`tf.contrib.rnn.ConvLSTMCell`: an LSTM with convolutions in place of matrix products."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 
 class ConvLSTMCell(cells.RNNCell):
-    """An LSTM over images, or series, or volumes.
+    """An LSTM over sequences of images, series, or volumes.
 
     Source: Shi et al., Convolutional LSTM network, 2015.
 
     Args:
       conv_ndims: 1, 2 or 3.
-      input_shape: of an input, channels last, without the batch.
-      output_channels: of the state.
-      kernel_shape: size of the kernel in each dimension.
-      use_bias: whether the convolutions have biases.
-      skip_connection: whether the output ends with the input.
-      forget_bias: added to the forget gate.
-      initializers: ignored, as in TensorFlow 1.15.
-      name: of the layer.
+      input_shape: Shape of an input, channels last, without the batch.
+      output_channels: Number of channels of the state.
+      kernel_shape: Size of the kernel in each dimension.
+      use_bias: Whether the convolutions have biases.
+      skip_connection: Whether the input is appended to the output.
+      forget_bias: Value that is added to the forget gate.
+      initializers: Ignored, as in TensorFlow 1.15.
+      name: Name of the layer.
 
     Raises:
       ValueError: `input_shape` has another number of dimensions.
@@ -59,7 +59,7 @@ class ConvLSTMCell(cells.RNNCell):
     output_size = property(lambda self: self._output_size)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the output, and the state that it is a part of."""
+        """Returns the output, and the state, which contains it."""
         cell, hidden = state
         values = tf1.concat([inputs, hidden], axis=-1)
         channels = 4 * self._channels

@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn`'s fused cells: one operation, for a step or for a whole sequence, time first."""
+"""Fused cells of `tf.contrib.rnn`: one operation per step or sequence; time comes first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GATES = ("i", "f", "o")
 
 
 def _build(layer: Any, features: int, units: int, use_peephole: bool) -> None:
-    """Makes the variables of `LSTMCell`, in the order of these cells."""
+    """Creates the variables of `LSTMCell`, in the order that fused cells use."""
     layer._kernel = layer.add_weight("kernel", [features + units, 4 * units])
     zeros = tf1.constant_initializer(0.0)
     layer._bias = layer.add_weight("bias", [4 * units], initializer=zeros)
@@ -42,7 +42,7 @@ def _run(
 
 
 class LSTMBlockCell(cells.LSTMCell):
-    """An LSTM whose step is one operation."""
+    """An LSTM that runs one operation per step."""
 
     def __init__(
         self,
@@ -61,21 +61,21 @@ class LSTMBlockCell(cells.LSTMCell):
         _build(self, int(inputs_shape[1]), self.output_size, self._use_peephole)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the output, [batch, units], and the state that it is a part of."""
+        """Returns the output, [batch, units], and the state, which contains it."""
         cells, outputs = _run(self, inputs[tf.newaxis], 1, state, *self._options)
         return outputs[0], tf1.nn.rnn_cell.LSTMStateTuple(cells[0], outputs[0])
 
 
 class FusedRNNCell:
-    """Something that is called with a sequence, and returns its outputs and the final state.
+    """Base class of objects that map a whole sequence to its outputs and final state.
 
-    It takes a tensor [time, batch, features], or a list of as many tensors [batch, features]; the
-    outputs are given back in the same form.
+    The input is a tensor [time, batch, features], or a list of tensors [batch, features]; the
+    outputs have the same form.
     """
 
 
 class LSTMBlockFusedCell(tf1.layers.Layer, FusedRNNCell):
-    """An LSTM of one operation, with the variables of `LSTMCell`.
+    """An LSTM that runs one operation per sequence, with the variables of `LSTMCell`.
 
     Source: Zaremba et al., Recurrent neural network regularization, 2014.
     """
@@ -105,15 +105,15 @@ class LSTMBlockFusedCell(tf1.layers.Layer, FusedRNNCell):
 
         Args:
           inputs: [time, batch, features], or a list of [batch, features].
-          initial_state: cell and output, each [batch, units]; by default zeros of `dtype`.
-          dtype: of the default initial state.
+          initial_state: Cell and output, each [batch, units]; by default zeros of `dtype`.
+          dtype: Type of the default initial state.
           sequence_length: int [batch]; outputs beyond it are zeros.
 
         Returns:
           The outputs, [time, batch, units] or a list, and the state after each sequence's end.
 
         Raises:
-          ValueError: neither `initial_state` nor `dtype` is given.
+          ValueError: Neither `initial_state` nor `dtype` is given.
         """
         values = tf1.stack(inputs) if isinstance(inputs, list) else inputs
         time, batch = tf1.unstack(tf1.shape(values)[:2])
@@ -129,7 +129,7 @@ class LSTMBlockFusedCell(tf1.layers.Layer, FusedRNNCell):
         else:
             mask = tf1.sequence_mask(sequence_length, time, outputs.dtype)
             outputs *= tf1.expand_dims(tf1.transpose(mask), -1)
-            # The state before the first step is that of a sequence of none.
+            # For a sequence of length 0, this is the final state.
             places = tf1.stack([tf1.cast(sequence_length, tf.int32), tf1.range(batch)], axis=1)
             last = tuple(
                 tf1.gather_nd(tf1.concat([first[tf.newaxis], following], 0), places)
@@ -154,7 +154,7 @@ class FusedRNNCellAdaptor(FusedRNNCell):
         sequence_length: Any = None,
         scope: Any = None,
     ) -> tuple[Any, Any]:
-        """Returns outputs and final state, of the arguments of `tf.nn.dynamic_rnn`."""
+        """Returns outputs and final state; the arguments are those of `tf.nn.dynamic_rnn`."""
         is_list = isinstance(inputs, list)
         options = {"initial_state": initial_state, "dtype": dtype, "scope": scope}
         options["sequence_length"] = sequence_length

@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn.LayerNormBasicLSTMCell`, with its variables and numbers."""
+"""`tf.contrib.rnn.LayerNormBasicLSTMCell`, with the original variables and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.seq2seq`: decoders, attention and beam search, with its variables and numbers.
+"""`tf.contrib.seq2seq`: decoders, attention and beam search, with the original results.
 
 cell = tf.contrib.seq2seq.AttentionWrapper(cell, tf.contrib.seq2seq.LuongAttention(8, memory))
 helper = tf.contrib.seq2seq.TrainingHelper(inputs, lengths)

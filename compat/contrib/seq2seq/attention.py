@@ -1,4 +1,4 @@
-"""Attention to the outputs of an encoder, as a cell asks for it by `AttentionWrapper`."""
+"""Attention to the outputs of an encoder, for the cells of `AttentionWrapper`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ nest = tf1.nest
 
 
 class AttentionMechanism:
-    """Attention; a subclass has `values` and the methods of `BahdanauAttention`."""
+    """Base class of attention; subclasses have `values` and the methods of `BahdanauAttention`."""
 
 
 def hardmax(logits: Any, name: str | None = None) -> Any:
-    """Returns ones for the largest logit of each row, else zeros."""
+    """Returns 1 for the largest logit of each row, else 0."""
     logits = tf1.convert_to_tensor(logits)
     depth = logits.shape.as_list()[-1] or tf1.shape(logits)[-1]
     return tf1.one_hot(tf1.argmax(logits, -1), depth, dtype=logits.dtype)
 
 
 def _masked(memory: Any, lengths: Any, check: bool) -> Any:
-    """Returns the memory `[batch, time, ...]`, zero after the lengths."""
+    """Returns the memory `[batch, time, ...]` with zeros beyond the lengths."""
 
     def mask(each: Any) -> Any:
         each = tf1.convert_to_tensor(each, name="memory")
@@ -43,9 +43,9 @@ def _masked(memory: Any, lengths: Any, check: bool) -> Any:
 
 
 class _BaseAttentionMechanism(AttentionMechanism):
-    """Attention to a memory `[batch, time, ...]`, with a layer for it and one for the query.
+    """Attention to a memory `[batch, time, ...]`, with a layer for the memory and one for queries.
 
-    The function of probabilities gets the score and the state, both float32 `[batch, time]`.
+    The function of probabilities receives the score and the state, both float32 `[batch, time]`.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class _BaseAttentionMechanism(AttentionMechanism):
 
 
 class _Scored(_BaseAttentionMechanism):
-    """Attention whose scores have variables of their own."""
+    """Attention whose scores have their own variables."""
 
     _scope = ""
     _score_bias_init: Any = None
@@ -200,7 +200,7 @@ class BahdanauAttention(_Scored):
 
 
 class LuongAttention(_Scored):
-    """Attention by the product of the query with the keys, which have its size.
+    """Attention by the product of the query and the keys, which have the same size.
 
     Source: Luong et al., Effective Approaches to Attention-based Neural Machine Translation, 2015.
     """

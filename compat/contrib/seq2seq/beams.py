@@ -26,7 +26,7 @@ class BeamSearchDecoderState(NamedTuple):
 
 
 class BeamSearchDecoderOutput(NamedTuple):
-    """What a step found, each `[batch, beam]`; parents are the beams that it continued."""
+    """The result of a step, each `[batch, beam]`; `parent_ids` are the beams that it continued."""
 
     scores: Any
     predicted_ids: Any
@@ -48,7 +48,7 @@ def _take(beams: Any, values: Any) -> Any:
 
 
 class BeamSearchDecoder(Decoder):
-    """Continues the `beam_width` best sequences of symbols with each step.
+    """Continues the `beam_width` best sequences of symbols at each step.
 
     Source: scores as by Wu et al., Google's Neural Machine Translation System, 2016.
     """
@@ -189,7 +189,7 @@ class BeamSearchDecoder(Decoder):
         return log_probs + tf1.expand_dims(coverage, 2)
 
     def _attended(self, state: Any) -> Any:
-        """Returns how much was attended to each place, `[batch, beam, time]`, if that counts."""
+        """Returns the total attention to each position, `[batch, beam, time]`, if it is scored."""
         weight = self._coverage_penalty_weight
         if not isinstance(weight, tf1.Tensor) and weight == 0.0:
             return None
@@ -205,7 +205,7 @@ class BeamSearchDecoder(Decoder):
 
     @staticmethod
     def _is_whole(value: Any, least: int) -> bool:
-        """Whether a part of the state is not one of each beam."""
+        """Returns whether a part of the state has no entry per beam."""
         if isinstance(value, tf1.TensorArray):
             return True
         if value.shape.ndims is None:
@@ -242,10 +242,10 @@ class BeamSearchDecoder(Decoder):
         return split
 
     def _sorted(self, value: Any, parents: Any, lengths: Any) -> Any:
-        """Returns an array over time as one tensor in the order of the final beams.
+        """Returns an array over time as one tensor, in the order of the final beams.
 
-        One with other sizes, and `[batch * beam, size]` if both are known, as in 1.15, is returned
-        as it is.
+        An array of elements with other sizes is returned unchanged. So is `[batch * beam, size]` if
+        both are known, as in 1.15.
         """
         if not isinstance(value, tf1.TensorArray) or not value.element_shape.ndims:
             return value

@@ -1,4 +1,4 @@
-"""The loop of a decoder, `dynamic_decode`, and the decoder that a `Helper` gives its inputs."""
+"""`dynamic_decode`, the loop of a decoder, and `BasicDecoder`, with inputs from a `Helper`."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ nest = tf1.nest
 
 
 class Decoder:
-    """A decoder; a subclass has `batch_size`, `output_size`, `output_dtype` and the methods."""
+    """Base class; subclasses have `batch_size`, `output_size`, `output_dtype` and the methods."""
 
-    # Whether `step` says of all sequences if they are finished, not only of those of this step.
+    # Whether `step` returns the finished state of all sequences, not only of those of this step.
     tracks_own_finished = False
     batch_size: Any = property()
     output_size: Any = property()
     output_dtype: Any = property()
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """Returns which sequences are finished, bool `[batch]`, the first inputs and state."""
+        """Returns whether sequences are finished, bool `[batch]`, the first inputs and state."""
         raise NotImplementedError
 
     def step(
         self, time: Any, inputs: Any, state: Any, name: str | None = None
     ) -> tuple[Any, Any, Any, Any]:
-        """Returns outputs, the next state and inputs, and which sequences are finished."""
+        """Returns outputs, the next state and inputs, and whether sequences are finished."""
         raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """Returns the outputs over time and the last state, as `dynamic_decode` shall."""
+        """Returns the outputs over time and the last state, for `dynamic_decode` to return."""
         raise NotImplementedError
 
 
 class BasicDecoderOutput(NamedTuple):
-    """The output of a cell, and the symbols that were taken from it."""
+    """The output of a cell, and the symbols that the helper selected from it."""
 
     rnn_output: Any
     sample_id: Any
 
 
 def output_size(cell: Any, output_layer: Any) -> Any:
-    """Returns the shapes of a cell's outputs, or of those of a layer on them, without the batch."""
+    """Returns the shapes of a cell's outputs, after the output layer if any, without the batch."""
     if output_layer is None:
         return cell.output_size
     shapes = nest.map_structure(
@@ -54,7 +54,7 @@ def output_size(cell: Any, output_layer: Any) -> Any:
 
 
 class BasicDecoder(Decoder):
-    """Calls a cell, and takes symbols from its outputs by a `Helper`."""
+    """Calls a cell, and selects symbols from its outputs by a `Helper`."""
 
     def __init__(
         self, cell: Any, helper: Any, initial_state: Any, output_layer: Any = None
@@ -97,7 +97,7 @@ class BasicDecoder(Decoder):
 
 
 def _array(dtype: Any, size: Any, batch_size: Any) -> Any:
-    """Returns an array over time of values with such sizes."""
+    """Returns an array over time for values of these sizes."""
     shape = None
     if isinstance(size, tf1.TensorShape) and size.ndims != 0:
         batch = tf1.get_static_value(tf1.convert_to_tensor(batch_size))
@@ -116,7 +116,8 @@ def dynamic_decode(  # noqa: C901
 ) -> tuple[Any, Any, Any]:
     """Returns the outputs `[batch, time, ...]`, the last state and the lengths, int32 `[batch]`.
 
-    With `impute_finished`, outputs after the end are zero, and the state is that of the end.
+    With `impute_finished`, outputs beyond the end of a sequence are zero, and its state is
+    constant.
     """
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")

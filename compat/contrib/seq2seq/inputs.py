@@ -1,4 +1,4 @@
-"""What a decoder reads next: the correct symbols, the most likely ones, or random ones."""
+"""The next inputs of a decoder: the correct symbols, the most likely ones, or random ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ nest = tf1.nest
 
 
 def embedding_function(found: Any) -> Callable[[Any], Any]:
-    """Returns a function that embeds symbols, by a function or by the rows of a variable."""
+    """Returns a function that embeds symbols, from a function or from the rows of a variable."""
     return found if callable(found) else lambda ids: tf1.nn.embedding_lookup(found, ids)
 
 
@@ -28,23 +28,23 @@ def tokens(start: Any, end: Any) -> tuple[Any, Any]:
 
 
 class Helper:
-    """Gives a `BasicDecoder` its inputs; a subclass has `batch_size` and the three methods."""
+    """Base class for the inputs of a `BasicDecoder`; subclasses define three methods."""
 
     sample_ids_shape = tf1.TensorShape([])
     sample_ids_dtype = tf1.int32
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """Returns which sequences are finished, bool `[batch]`, and the first inputs."""
+        """Returns whether sequences are finished, bool `[batch]`, and the first inputs."""
         raise NotImplementedError
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Returns the symbols that are taken from outputs, int32 `[batch]`."""
+        """Returns the symbols selected from the outputs, int32 `[batch]`."""
         raise NotImplementedError
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Returns which sequences are finished, the next inputs, and the state."""
+        """Returns whether sequences are finished, the next inputs, and the state."""
         raise NotImplementedError
 
 
@@ -119,13 +119,13 @@ class TrainingHelper(Helper):
 
 
 def unstacked(value: Any) -> Any:
-    """Returns an array over time of `[time, batch, ...]`."""
+    """Returns an array over time of a tensor `[time, batch, ...]`."""
     array = tf1.TensorArray(value.dtype, tf1.shape(value)[0], element_shape=value.shape[1:])
     return array.unstack(value)
 
 
 def categorical(logits: Any, seed: int | None) -> Any:
-    """Returns a random symbol of each row, by the softmax of logits, int32 `[batch]`."""
+    """Returns a random symbol for each row, by the softmax of logits, int32 `[batch]`."""
     return tf1.multinomial(logits, 1, seed=seed, output_dtype=tf1.int32)[:, 0]
 
 
@@ -179,7 +179,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class InferenceHelper(Helper):
-    """Reads what a function of the user takes from the last output."""
+    """Reads the result of a function of the user, which receives the last output."""
 
     def __init__(
         self,

@@ -65,7 +65,7 @@ def _embedded(
     feed_previous: bool,
     update_embedding: bool,
 ) -> tuple[list[Any], Callable[[Any, int], Any] | None]:
-    """Returns embedded symbols, and a loop function that embeds an output's most likely one."""
+    """Returns embedded symbols, and a loop function that embeds an output's likeliest symbol."""
     embedding = tf1.get_variable("embedding", shape)
 
     def loop(previous: Any, _: int) -> Any:
@@ -131,7 +131,7 @@ def embedding_attention_decoder(
 def _fed_or_not(
     decode: Callable[[bool], tuple[list[Any], Any]], feed_previous: Any
 ) -> tuple[list[Any], Any]:
-    """Decodes with a bool, or with a bool tensor, sharing the variables of both branches."""
+    """Decodes with a bool or a bool tensor `feed_previous`; both branches share their variables."""
     if isinstance(feed_previous, bool):
         return decode(feed_previous)
     structure: list[Any] = []

@@ -1,4 +1,4 @@
-"""Attention that only moves on: `BahdanauMonotonicAttention` and `LuongMonotonicAttention`."""
+"""Attention that never moves back: `BahdanauMonotonicAttention` and `LuongMonotonicAttention`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from compat.contrib.seq2seq.attention import BahdanauAttention, LuongAttention
 
 
 def safe_cumprod(values: Any, *args: Any, **kwargs: Any) -> Any:
-    """Returns the cumulative product of positive values by the sum of their logarithms."""
+    """Returns the cumulative product of positive values, by the sum of their logarithms."""
     values = tf1.convert_to_tensor(values)
     tiny = np.finfo(values.dtype.as_numpy_dtype).tiny
     return tf1.exp(tf1.cumsum(tf1.log(tf1.clip_by_value(values, tiny, 1)), *args, **kwargs))
 
 
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Any:
-    """Returns attention that only moves on, float32 `[batch, time]`.
+    """Returns attention that never moves back, float32 `[batch, time]`.
 
     Source: Raffel et al., Online and Linear-Time Attention by Enforcing Monotonic Alignments, 2017.
     """
@@ -46,7 +46,7 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
 def monotonic_probability_fn(
     score: Any, previous_alignments: Any, sigmoid_noise: float, mode: str, seed: int | None = None
 ) -> Any:
-    """Returns monotonic attention by the sigmoid of scores, with noise before it."""
+    """Returns monotonic attention, by the sigmoid of scores after noise is added."""
     if sigmoid_noise > 0:
         score += sigmoid_noise * tf1.random_normal(tf1.shape(score), dtype=score.dtype, seed=seed)
     is_hard = mode == "hard"
@@ -55,7 +55,7 @@ def monotonic_probability_fn(
 
 
 class _Monotonic:
-    """Begins at the first place, and moves on."""
+    """Attention that starts at the first position and never moves back."""
 
     def _begin(self, sigmoid_noise: float, seed: int | None, bias: float, mode: str) -> None:
         self._options: dict[str, Any] = {"sigmoid_noise": sigmoid_noise, "mode": mode, "seed": seed}
@@ -71,7 +71,7 @@ class _Monotonic:
 
 
 class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
-    """`BahdanauAttention` that only moves on."""
+    """`BahdanauAttention` that never moves back."""
 
     _scope = "bahdanau_monotonic_attention"
 
@@ -95,7 +95,7 @@ class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
 
 
 class LuongMonotonicAttention(_Monotonic, LuongAttention):
-    """`LuongAttention` that only moves on."""
+    """`LuongAttention` that never moves back."""
 
     _scope = "luong_monotonic_attention"
 

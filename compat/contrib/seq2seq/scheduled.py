@@ -31,7 +31,7 @@ def _probability(value: Any) -> Any:
 
 
 def _mixed(chosen: Any, inputs: Any, sampled: Callable[[Any], Any]) -> Any:
-    """Returns the inputs, but those that were chosen, bool `[batch]`, from `sampled(indices)`."""
+    """Returns the inputs; those of `chosen`, bool `[batch]`, are replaced by `sampled(indices)`."""
     yes = tf1.cast(tf1.where(chosen), tf1.int32)
     no = tf1.cast(tf1.where(tf1.logical_not(chosen)), tf1.int32)
     shape = tf1.shape(inputs)
@@ -59,7 +59,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         super().__init__(inputs, sequence_length, time_major, name)
 
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
-        """Returns -1 where it did not sample."""
+        """Returns the sampled symbols, or -1 for sequences without a sample."""
         random = tf1.random_uniform(
             [self.batch_size], seed=self._scheduling_seed, dtype=self._sampling_probability.dtype
         )
@@ -107,7 +107,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         super().__init__(inputs, sequence_length, time_major, name)
 
     def sample(self, time: Any, outputs: Any, state: Any = None, name: str | None = None) -> Any:
-        """Returns 1 where it samples, else 0."""
+        """Returns 1 for sequences with a sample, else 0."""
         random = tf1.random_uniform(
             [self.batch_size], seed=self._seed, dtype=self._sampling_probability.dtype
         )

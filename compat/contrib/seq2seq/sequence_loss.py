@@ -12,7 +12,7 @@ from compat._tensorflow import tf1
 def _cross_entropy(logits: Any, targets: Any, function: Callable[..., Any] | None) -> Any:
     """Returns the loss of each example, by default softmax, float32 `[batch]`.
 
-    `function` is called with (inputs, labels) or (labels, logits), as its parameters are named.
+    `function` is called with (inputs, labels) or (labels, logits), by the names of its parameters.
     """
     if function is None:
         return tf1.nn.sparse_softmax_cross_entropy_with_logits(
@@ -39,7 +39,7 @@ def sequence_loss_by_example(
     """Returns the weighted loss of each sequence, in nats, float32 `[batch]`.
 
     For each time step, logits are float32 `[batch, symbols]`, targets integers `[batch]`, and
-    weights float32 `[batch]`; to average is to divide by the sum of the weights.
+    weights float32 `[batch]`. The average is the sum divided by the sum of the weights.
     """
     if not len(logits) == len(targets) == len(weights):
         raise ValueError(
@@ -53,7 +53,7 @@ def sequence_loss_by_example(
         ]
         total = tf1.add_n(losses)
         if average_across_timesteps:
-            total /= tf1.add_n(list(weights)) + 1e-12  # Avoids division by zero.
+            total /= tf1.add_n(list(weights)) + 1e-12  # The term avoids a division by zero.
     return total
 
 
@@ -90,8 +90,8 @@ def sequence_loss_3d(
 ) -> Any:
     """Returns the weighted loss in nats: `tf.contrib.seq2seq.sequence_loss`.
 
-    Logits are float32 `[batch, time, symbols]`, targets and weights `[batch, time]`. To average is
-    to divide by the sum of the weights, to sum is to divide by the number of nonzero weights.
+    Logits are float32 `[batch, time, symbols]`, targets and weights `[batch, time]`. Averages are
+    divided by the sum of the weights, sums by the number of nonzero weights.
     """
     with tf1.name_scope(name, "sequence_loss", [logits, targets, weights]):
         symbols = tf1.shape(logits)[2]

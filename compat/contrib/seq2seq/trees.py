@@ -1,4 +1,4 @@
-"""Rows repeated for beams, and the sequences that beams become at the end."""
+"""Repeats rows for the beams of a search, and collects the sequences of the final beams."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
 def gather_tree(
     step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: Any = None
 ) -> Any:
-    """Returns the symbols of each beam, int32 `[time, batch, beam]`, by those of its parents.
+    """Returns the symbols of each beam and its ancestors, int32 `[time, batch, beam]`.
 
-    Symbols after the first `end_token`, or after the length of the sequence, are `end_token`.
+    Symbols after the first `end_token`, or beyond the length of the sequence, are `end_token`.
     """
     with tf1.name_scope(name, "GatherTree"):
         time, beams = tf1.shape(step_ids)[0], tf1.shape(step_ids)[2]

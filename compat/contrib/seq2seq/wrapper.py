@@ -1,4 +1,4 @@
-"""A cell that attends: `tf.contrib.seq2seq.AttentionWrapper`."""
+"""`tf.contrib.seq2seq.AttentionWrapper`: a cell with attention."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """Returns this state with other values, whose shapes have to be the same."""
+        """Returns this state with other values, whose shapes must be the same."""
 
         def with_shape(old: Any, new: Any) -> Any:
             if isinstance(old, tf1.Tensor) and isinstance(new, tf1.Tensor):
@@ -54,10 +54,10 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 
 class AttentionWrapper(cells.RNNCell):
-    """Feeds a cell its input and the last attention; its output is the next attention.
+    """Feeds its input and the last attention to a cell; its output is the next attention.
 
-    `attention_mechanism` is one or several; `attention_layer_size` the widths of layers on the
-    output and what was attended to.
+    `attention_mechanism` is one mechanism or several. `attention_layer_size` has the widths of the
+    layers that combine the output of the cell and the attention.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class AttentionWrapper(cells.RNNCell):
         self._attention_layer_size = sum(widths)
 
     def _checked(self, batch_size: Any, values: Any) -> Any:
-        """Returns values, after their batch size was compared with those of the memories."""
+        """Returns values, after comparing their batch size with those of the memories."""
         checks = [
             tf1.assert_equal(
                 batch_size,

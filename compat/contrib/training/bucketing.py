@@ -1,4 +1,4 @@
-"""`tf.contrib.training.bucket` and `bucket_by_sequence_length`: batches of like examples."""
+"""`tf.contrib.training.bucket` and `bucket_by_sequence_length`: batches of similar examples."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ def bucket(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Collects examples in a queue for each bucket, of whose examples batches are made.
+    """Collects examples in one queue per bucket, and makes batches of the examples of a bucket.
 
     Args:
-      tensors: of one example, a list or a dict.
-      which_bucket: the bucket of the example, from 0.
-      batch_size: of all buckets, or a list of a size for each.
-      num_buckets: how many there are.
-      num_threads: how many threads read examples.
-      capacity: of the queue of batches, and of buckets, in elements.
-      bucket_capacities: for each bucket, its own.
-      shapes: of the tensors, by default those that they have.
-      dynamic_pad: pads the tensors of a batch to one shape.
-      allow_smaller_final_batch: returns what is left when the input ends.
-      keep_input: examples for which it is false are left out.
-      shared_name: of the queues, which sessions share by it.
-      name: of the operations.
+      tensors: The tensors of one example, a list or a dict.
+      which_bucket: The bucket of the example, from 0.
+      batch_size: The size of all batches, or a list with the size for each bucket.
+      num_buckets: The number of buckets.
+      num_threads: The number of threads that read examples.
+      capacity: The size of the queue of batches, and of buckets, in elements.
+      bucket_capacities: The size of each bucket, instead of `capacity`.
+      shapes: The shapes of the tensors; by default their static shapes.
+      dynamic_pad: Whether to pad the tensors of a batch to one shape.
+      allow_smaller_final_batch: Whether to return incomplete batches when the input ends.
+      keep_input: Examples for which this is false are dropped.
+      shared_name: A name by which sessions share the queues.
+      name: Name of the operations.
 
     Returns:
       The bucket of a batch, int32; and its tensors, in the structure of `tensors`.
 
     Raises:
-      ValueError: if a list does not have an entry for each bucket, or a shape is not known.
+      ValueError: If a list does not have an entry for each bucket, or a shape is unknown.
     """
     is_list = isinstance(batch_size, (list, tuple))
     sizes = list(batch_size) if is_list else [batch_size] * num_buckets
@@ -120,17 +120,17 @@ def bucket_by_sequence_length(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Makes batches of examples of like length; the other arguments are those of `bucket`.
+    """Makes batches of examples of similar length; the other arguments are those of `bucket`.
 
-    `input_length` is that of an example, and each of the increasing `bucket_boundaries` is a length
-    that begins a bucket; there is one more below.
+    `input_length` is the length of an example. Each of the increasing `bucket_boundaries` is the
+    smallest length in its bucket; a further bucket holds shorter examples.
 
     Returns:
       The lengths of a batch, int32 `[batch]`, and its tensors.
 
     Raises:
-      TypeError: if the boundaries are not a list of integers.
-      ValueError: if there are none, or they do not increase.
+      TypeError: If the boundaries are not a list of integers.
+      ValueError: If the boundaries are empty, or do not increase.
     """
     bounds = bucket_boundaries
     if not isinstance(bounds, (list, tuple)) or not all(isinstance(each, int) for each in bounds):
@@ -159,7 +159,7 @@ def bucket_by_sequence_length(
 
 
 def _run(queue: Any, operations: Sequence[Any], closed: Sequence[Any]) -> None:
-    """Adds a runner, which closes queues when their input has ended."""
+    """Adds a queue runner, which closes queues when their input has ended."""
     runner = tf1.train.QueueRunner(
         queue,
         list(operations),

@@ -35,15 +35,15 @@ def parse_values(
     """Returns the values in text such as "rate=0.1,sizes=[1,2],names[1]=b".
 
     Args:
-      values: the text.
-      type_map: the type of each name, of a list that of its elements.
-      ignore_unknown: whether other names are left out.
+      values: The text.
+      type_map: The type of each name; for a list, the type of its elements.
+      ignore_unknown: Whether to skip unknown names.
 
     Returns:
       For each name a value, a list, or a dict of values by index.
 
     Raises:
-      ValueError: if the text cannot be parsed, or has a name that is not known, or has one twice.
+      ValueError: If the text cannot be parsed, or a name in it is unknown or occurs twice.
     """
     found: dict[str, Any] = {}
     for name, index, value in _assignments(values):
@@ -84,13 +84,13 @@ class HParams:
     """Hyperparameters as attributes; each keeps the type of its initial value."""
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
-        self._types: dict[str, tuple[type, bool]] = {}  # The bool tells whether it is a list.
+        self._types: dict[str, tuple[type, bool]] = {}  # The bool is true for a list.
         self._model_structure = model_structure
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter of the type of `value`, which may be a list, but not empty."""
+        """Adds a hyperparameter of the type of `value`, which may be a list with elements."""
         if getattr(self, name, None) is not None or name in self._types:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         is_list = _is_list(value)

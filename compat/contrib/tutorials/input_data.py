@@ -63,7 +63,7 @@ class DataSet:
             raise TypeError(f"Invalid image dtype {dtype!r}, expected uint8 or float32")
         self._as_before = era.of_script() == "0.x"
         if not self._as_before:
-            # As in TensorFlow 1.1 to 1.15: the graph's seed also seeds NumPy.
+            # In TensorFlow 1.1 to 1.15 the seed of the graph also seeds NumPy.
             graph_seed, op_seed = tf1.get_seed(seed)
             np.random.seed(graph_seed if seed is None else op_seed)
         self._fake = fake_data
@@ -156,7 +156,7 @@ def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
 
 
 def _arrays(train_dir: str) -> tuple[list[np.ndarray], str]:
-    """Returns training images and labels, test images and labels; and where they come from."""
+    """Returns training images and labels, test images and labels, and their source."""
     files = read_folder(Path(train_dir))
     if len(files) == len(FILES):
         for name in FILES:
@@ -166,7 +166,7 @@ def _arrays(train_dir: str) -> tuple[list[np.ndarray], str]:
         return arrays, os.path.abspath(train_dir)
     data = datasets.load("mnist")
     print(f"{train_dir} does not hold MNIST; using {data.source}")
-    parts = (data.validation, data.train)  # The first images are held out, as above.
+    parts = (data.validation, data.train)  # The first images are held out for validation.
     images = np.concatenate([part.images for part in parts])
     labels = np.concatenate([part.labels for part in parts])
     return [images, labels, data.test.images, data.test.labels], data.source
