@@ -44,13 +44,12 @@ def closing_lines(
     """Returns the lines at the end of a run.
 
     Args:
-      tests: the values of the test split by name, by the weights that were tested, such as "last,
-        step 240", or "" where nothing else was tested; the loss is only shown if it is the only
-        value.
-      seconds: the duration of the run.
-      losses: the last loss by what it is of, such as "validation, step 240"; empty if the run was
+      tests: The values of the test split by name, for each set of tested weights, such as "last,
+        step 240", or "" if there is only one set. The loss is only shown if it is the only value.
+      seconds: The duration of the run.
+      losses: The last loss by its data, such as "validation, step 240"; empty if the run was
         complete before.
-      loss_name: the name of the loss.
+      loss_name: The name of the loss.
 
     >>> closing_lines({"": {"accuracy": 0.41}}, 221.72, {"one batch": 2.5358}, "cost")
     ['Test-Accuracy: 0.41', 'Total Time: 221.72s', 'Final Cost: 2.5358 (one batch)', 'done']
@@ -69,7 +68,7 @@ def closing_lines(
 
 
 def _each(names: Iterable[str], values: Iterable[str]) -> str:
-    """Returns values with what they are of behind them."""
+    """Returns values as text, each followed by its name in parentheses."""
     return ", ".join(f"{v} ({name})" if name else v for name, v in zip(names, values))
 
 
@@ -147,8 +146,8 @@ class Console:
             file=self._stream,
             unit="step",
             leave=False,
-            smoothing=0,  # By default the speed between two pauses, of the last second.
-            # Some terminals report 0 by 0, in which tqdm would show nothing.
+            smoothing=0,  # By default tqdm shows the speed of the last second, between two pauses.
+            # Some terminals report a size of 0 by 0, for which tqdm would show nothing.
             ncols=self._columns or shutil.get_terminal_size().columns or 80,
             nrows=shutil.get_terminal_size().lines or 24,
         )
@@ -161,10 +160,11 @@ class Console:
         self._shows_bar = False
 
     def _abandon_stream(self) -> None:
-        """Discards all later output, also what other code prints and what is still buffered."""
+        """Discards all later output, including that of other code and buffered output."""
         self._is_open = False
         if self._bar is not None:
-            self._bar.disable = True  # Otherwise its destructor would write.
+            self._bar.disable = True  # Otherwise the destructor of the bar would write.
             self._bar = None
-        with contextlib.suppress(OSError, ValueError):  # Without a descriptor, as in a notebook.
+        # The stream may have no descriptor, as in a notebook.
+        with contextlib.suppress(OSError, ValueError):
             discard(self._stream)

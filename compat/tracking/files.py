@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Iterator, cast
 from compat.checkpoint.folder_lock import UNFINISHED, begun, token
 from compat.errors import UserError, unless_usable
 
-_number = itertools.count()  # Numbers the files that this process begins.
+_number = itertools.count()  # Numbers the files that this process creates.
 
 
 class BusyError(UserError):
@@ -42,7 +42,7 @@ def appending(path: str) -> BinaryIO:
 
 
 class _Whole(io.FileIO):
-    """A file to append to that removes a record which could only be written in part."""
+    """A file to append to; it removes a record of which only a part could be written."""
 
     def write(self, data: Any) -> int:
         written = 0
@@ -51,7 +51,7 @@ class _Whole(io.FileIO):
                 written += super().write(data[written:]) or 0
         except OSError:
             end = os.fstat(self.fileno()).st_size
-            if self.tell() == end:  # No other process has written since.
+            if self.tell() == end:  # Only if no other process has written since.
                 os.ftruncate(self.fileno(), end - written)
             raise
         return written
@@ -104,16 +104,16 @@ def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
 
 
 def write_atomically(path: str, text: str) -> None:
-    """Writes a small file such that a reader gets either all of the old text or all of the new."""
+    """Writes a small file atomically: a reader gets either the old text or the new one."""
     with replacing(path) as file:
         file.write(text.encode())
 
 
 @contextlib.contextmanager
 def beside(path: str) -> Iterator[Path]:
-    """Yields a hidden path beside `path`, which becomes `path` if the block ends without an error.
+    """Yields a hidden path beside `path`, and renames it to `path` after a block without error.
 
-    For a file or a folder; folders on the way to it are created.
+    The path may be of a file or a folder. Missing parent folders are created.
     """
     target = Path(os.path.abspath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def beside(path: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing_to(logdir: str) -> Iterator[None]:
-    """Makes a log folder; an `OSError` while it is written to becomes a `UserError`."""
+    """Creates a log folder; converts an `OSError` of writing to it to a `UserError`."""
     remedy = "expected a folder with room; give another one"
     with unless_usable(f"log folder {logdir!r} cannot be written to", remedy):
         os.makedirs(logdir, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a run: a bar, which moves in its place, and the curves."""
+"""Shows a run in a notebook: a progress bar, which is updated in place, and the curves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from typing import Any, Mapping, Sequence, TextIO
 
 _SECS = 0.2  # Between two updates of the bar.
-_WIDTH, _HEIGHT = 4.5, 3.0  # Inches of a chart.
+_WIDTH, _HEIGHT = 4.5, 3.0  # Size of a chart in inches.
 _MOST_CHARTS = 4
 
 
@@ -18,7 +18,7 @@ def is_notebook() -> bool:
 
 
 class Bar:
-    """Progress as one output of a cell, with what `Console` uses of `tqdm`."""
+    """Progress as one output of a cell, with the methods of `tqdm` that `Console` uses."""
 
     def __init__(self, total: int, initial: int) -> None:
         from IPython.display import display
@@ -29,18 +29,18 @@ class Bar:
         self._handle = display(self._drawn(), display_id=True)
 
     def update(self, steps: int) -> None:
-        """Moves the bar by so many steps."""
+        """Advances the bar by a number of steps."""
         self.n += steps
         if time.monotonic() - self._shown >= _SECS:
             self._shown = time.monotonic()
             self._handle.update(self._drawn())
 
     def write(self, text: str, file: TextIO) -> None:
-        """Prints a line, which a notebook shows in another output."""
+        """Prints a line, as a separate output in a notebook."""
         print(text, file=file)
 
     def close(self) -> None:
-        """Shows the step that was reached."""
+        """Shows the last step."""
         self._handle.update(self._drawn())
 
     def _drawn(self) -> Any:
@@ -64,7 +64,7 @@ def show_curves(curves: Mapping[str, Sequence[tuple[int, float]]]) -> None:
         split, _, measure = name.partition("/")
         if split in ("train", "validation"):
             measures.setdefault(measure, []).append(name)
-    # What is evaluated comes first.
+    # Evaluated curves come first.
     shown = sorted(measures, key=lambda measure: -len(measures[measure]))[:_MOST_CHARTS]
     if not shown:
         return

@@ -62,13 +62,13 @@ def _without_users(text: str) -> str:
     last, quote, before_quote = text.rfind("@"), -1, -1
     for colon in re.finditer("://", text[: last + 1]):
         start = colon.end()
-        if start < end:  # In a password.
+        if start < end:  # It is part of a password.
             continue
         slash = text.find("/", start)
         at = text.rfind("@", start, slash if slash >= 0 else len(text))
         user = _USER.match(text, start) if at < 0 else None
         if user is not None:
-            if quote < user.end():  # Asked once for each quote, of which there may be many.
+            if quote < user.end():  # Computed once for each quote, since a text may have many.
                 found = _QUOTE.search(text, user.end())
                 quote = found.start() if found else len(text)
                 before_quote = text.rfind("@", user.end(), quote)
@@ -96,7 +96,7 @@ def _without_values(text: str) -> str:
 
 
 def _is_secret(found: re.Match[str], is_quoted: bool) -> bool:
-    """Whether a match of `_NAMED` names the value after it, and is not a word of a sentence."""
+    """Returns whether a match of `_NAMED` names the value after it, and is no plain word."""
     name = found["flag"] or found["name"]
     if _SECRET_NAME.search(name):
         begins_line = found["line"] is not None
@@ -124,16 +124,16 @@ def redacted(values: Mapping[str, Param]) -> dict[str, Param]:
 
 
 class RedactedStream:
-    """A stream of text for `sys.stdout` and `sys.stderr` that hides secrets in what is written.
+    """A text stream for `sys.stdout` and `sys.stderr` that hides secrets in its output.
 
-    Tracebacks and other packages' logs go through it as well.
+    Tracebacks and the logs of other packages use it as well.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Writes a text; a secret in it is found only if its line is in one call."""
+        """Writes a text; a secret is only found if one call contains its whole line."""
         return self._stream.write(redacted_text(text))
 
     def __getattr__(self, name: str) -> Any:

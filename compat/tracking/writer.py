@@ -1,4 +1,4 @@
-"""The interface of everything that records a run, and several writers as one."""
+"""The interface of all objects that record a run, and a writer that combines several writers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ KILLED = "KILLED"
 
 
 class Writer:
-    """Records a run; this base class records nothing and is what tasks other than the chief use.
+    """Records a run. This base class records nothing; tasks other than the chief use it.
 
-    Per name, the steps of scalars, histograms, images, texts, figures and curves strictly increase.
+    For each name, the steps of scalars, histograms, images, texts, figures and curves strictly
+    increase.
     """
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
@@ -50,13 +51,13 @@ class Writer:
         labels: Sequence[str] | None = None,
         images: np.ndarray | None = None,
     ) -> None:
-        """Records points for the projector, in place of earlier ones of that name.
+        """Records points for the projector; they replace earlier points of the same name.
 
         Args:
-          name: the name of the embedding.
-          vectors: numbers `[n, width]`, width above 1; only the first 10,000 are recorded.
-          labels: a text for each vector.
-          images: a picture for each vector, uint8 `[n, h, w, c]` with c = 1, 3 or 4.
+          name: The name of the embedding.
+          vectors: Numbers `[n, width]` with a width above 1; only the first 10,000 are recorded.
+          labels: A text for each vector.
+          images: A picture for each vector, uint8 `[n, h, w, c]` with c = 1, 3 or 4.
         """
 
     def summary(self, step: int, serialized: bytes) -> None:
@@ -66,7 +67,7 @@ class Writer:
         """Records a serialized `GraphDef`."""
 
     def charts(self, curves: Mapping[str, Collection[str]]) -> None:
-        """Records which scalars share a chart: the names of scalars, by the name of the chart."""
+        """Records charts that several scalars share: names of scalars by the name of the chart."""
 
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
         """Records the settings of the run; called once per process, before the first scalar.
@@ -78,7 +79,7 @@ class Writer:
         """
 
     def tags(self, values: Mapping[str, str]) -> None:
-        """Records facts about the run that are not settings, e.g. a release or a host."""
+        """Records facts about the run that are not settings, for example a release or a host."""
 
     def dataset(self, name: str, checksum: str, source: str, sizes: Mapping[str, int]) -> None:
         """Records the data set that the run is trained and evaluated on.

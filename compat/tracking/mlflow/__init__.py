@@ -1,1 +1,1 @@
-"""MLflow runs, sent by a process of their own."""
+"""MLflow runs, which a separate process sends to the server."""

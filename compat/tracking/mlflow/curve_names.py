@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Iterable
 
-# Lengths of the names of metrics, parameters and tags: the lowest limits of MLflow 1.30 to 3.
+# Maximum lengths of names of metrics, parameters and tags: the lowest limits of MLflow 1.30 to 3.
 NAME_LENGTH = 250
 
 
 def mlflow_name(name: str) -> str:
-    """Returns a name that every MLflow accepts, where a name also is a relative path.
+    """Returns a name that all releases of MLflow accept, which read names as relative paths.
 
     >>> mlflow_name("../loss: x/y")
     'loss_ x/y'

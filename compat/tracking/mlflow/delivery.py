@@ -22,7 +22,7 @@ from compat.tracking.mlflow.stores import artifact_root, make_database
 # The lowest limits of MLflow 1.30 to 3, since a server may be older than the client.
 _METRICS_A_BATCH = 1000
 _NAMES_A_BATCH = 100
-_PARAM_LENGTHS = (6000, 500, 250)  # MLflow 3, 1.28 to 2, older releases.
+_PARAM_LENGTHS = (6000, 500, 250)  # Limits of MLflow 3, of 1.28 to 2, and of older releases.
 _TAG_LENGTH = 5000
 _DIGEST_LENGTH = 36
 _LEAST_METRICS = 50
@@ -56,7 +56,7 @@ class Delivery:
         self._run_id = ""
         self._has_metrics = False
         self._params: dict[str, str] = {}
-        self._names: CurveNames | None = None  # Those of the delivered curves.
+        self._names: CurveNames | None = None  # Names of the delivered curves.
 
     def attempt(self, over: bool) -> bool:
         """Sends the records, and the end of the run if it is `over`; returns whether it could."""
@@ -126,7 +126,7 @@ class Delivery:
 
     def _send(self, record: spool.Record) -> None:
         kind = record["kind"]
-        if kind == "start":  # A run that had ended runs again.
+        if kind == "start":  # A run that had ended is running again.
             self._client.update_run(self._run_id, status="RUNNING")
         elif kind == "params":
             self._log_params(record["values"])
@@ -149,8 +149,8 @@ class Delivery:
         """Finds or creates the run to which the records are sent."""
         training = self._joined()
         if training is not None:
-            # Wait for the id, because the training program also creates the store, and two
-            # processes must not create it at once.
+            # Wait for the id: the training program also creates the store, and two processes must
+            # not create it at the same time.
             joined = run_id.read(training)
             if joined is None:
                 raise FileNotFoundError(f"the training in {training} has no run of MLflow yet")
@@ -178,23 +178,23 @@ class Delivery:
         return str(self._client.create_experiment(name, artifact_location=location))
 
     def _existing(self, experiment_id: str, key: str) -> str | None:
-        """Returns the id of the run, by the file, or by its key if creating it was cut off."""
+        """Returns the id of the run, from the file or, after an interruption, by its key."""
         noted = run_id.read(self._logdir)
         try:
             if noted and self._client.get_run(noted).info.lifecycle_stage == "active":
                 return noted
         except MlflowException as error:
-            # Another store than last time gets a run with all records.
+            # If the store has changed, it gets a run with all records.
             if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                 raise
         found = self._client.search_runs([experiment_id], f"tags.`{_KEY}` = '{key}'")
         return found[0].info.run_id if found else None
 
     def _create(self, experiment_id: str, start: spool.Record) -> str:
-        # The name as an argument: as a tag, it clashes with the one that MLflow 1 invents.
+        # Pass the name as an argument: as a tag, it clashes with the one that MLflow 1 invents.
         created = self._client.create_run(
             experiment_id,
-            start_time=start["time"],  # A short run may be over already.
+            start_time=start["time"],  # A short run may have ended already.
             # `mlflow.user` is the user of the run only if it is passed here.
             tags={**_texts(start.get("tags", {}), _TAG_LENGTH), _KEY: start["id"]},
             run_name=start["run"],
@@ -236,12 +236,12 @@ class Delivery:
         try:
             self._client.log_inputs(self._run_id, inputs)
         except MlflowException as error:
-            # If the store answers, it is an older server without data sets.
+            # The store answers, so it is an older server that does not support data sets.
             self._client.get_run(self._run_id)
             self._refuse(f"data set {record['name']!r}", error)
 
     def _upload(self, path: str, folder: str) -> None:
-        """Uploads a file or folder; drops one that is outside, cannot be read or is refused."""
+        """Uploads a file or folder; drops it if it is outside, unreadable or refused."""
         reason = spool.reason_refused(self._logdir, path, folder)
         if reason is not None:
             self._refuse(f"artifact {path!r}", reason)
@@ -250,7 +250,7 @@ class Delivery:
         try:
             upload(self._run_id, path, folder or None)
         except Exception as error:
-            # If the store answers, the error is about this artifact, and a retry would fail too.
+            # The store answers, so the error is about this artifact, and a retry would fail, too.
             self._client.get_run(self._run_id)
             self._refuse(f"artifact {path!r}", error)
 
@@ -269,7 +269,7 @@ class Delivery:
                     self._log(kind, [shorter], most)
                 elif len(batch) == 1:
                     self._refuse(f"{kind} {batch[0].key!r}", error)
-                else:  # One bad item must not prevent the others of its batch.
+                else:  # One invalid item must not prevent the others of its batch.
                     self._log(kind, batch, len(batch) // 2)
 
     def _say_cut(self, name: str, length: int) -> None:
@@ -297,5 +297,5 @@ def _shortened(param: Any) -> Any:
 
 
 def _is_of(text: str, kept: str) -> bool:
-    """Whether `kept`, the parameter of a run, is the text or a cut of it."""
+    """Returns whether `kept`, a parameter of a run, equals the text or its beginning."""
     return text == kept or (kept.endswith("...") and text.startswith(kept[:-3]))

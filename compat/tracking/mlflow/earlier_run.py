@@ -12,9 +12,9 @@ FOLDER = "earlier-runs"
 
 
 def is_resumed(logdir: str, step: int | None) -> bool:
-    """Whether a program resumes a run; `step` is that of its first point, None without a point.
+    """Returns whether a program resumes a run; `step` is that of its first point, or None.
 
-    A new run begins at the first step of the earlier run, or before it.
+    A program that starts at or before the first step of the earlier run begins a new run.
     """
     first = spool.first_step(logdir)
     return step is not None and first is not None and step > first
@@ -23,10 +23,10 @@ def is_resumed(logdir: str, step: int | None) -> bool:
 def set_aside(logdir: str) -> None:
     """Moves the records of an earlier run, if there is one, to a folder of their own.
 
-    Records that were not delivered can be sent from there.
+    Records that were not delivered can still be sent from there.
 
     Raises:
-      UserError: the records are being delivered.
+      UserError: The records are being delivered.
     """
     if not os.path.exists(os.path.join(logdir, spool.SPOOL)):
         return

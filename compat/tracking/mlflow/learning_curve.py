@@ -28,14 +28,14 @@ def series(logdir: str) -> Series:
 
 
 def draw(logdir: str) -> str | None:
-    """Draws every cost and accuracy over the steps; returns the path of the PNG, or None."""
+    """Draws every loss and accuracy over the steps; returns the path of the PNG, or None."""
     points = series(logdir)
     panels = {
         panel: sorted(name for name in points if name.split("/")[-1] == panel) for panel in _PANELS
     }
     if not any(panels.values()):
         return None
-    from matplotlib.figure import Figure  # without pyplot: no display, no state
+    from matplotlib.figure import Figure  # Not pyplot, which needs a display and has global state.
 
     figure = Figure(figsize=(10, 4))
     for place, (panel, names) in enumerate(panels.items(), start=1):

@@ -64,7 +64,7 @@ def log(
 
 @contextlib.contextmanager
 def _ended(mlflow: Any, uri: str, run: str) -> Iterator[None]:
-    """Makes an ended run the active one, and restores its status at the end."""
+    """Makes an ended run the active one, and restores its status on exit."""
     status = mlflow.tracking.MlflowClient(uri).get_run(run).info.status
     if status == "RUNNING":
         raise UserError(f"MLflow's run {run} has not ended; log the model when it has")
@@ -84,7 +84,7 @@ def _log(mlflow: Any, saved_model: str, inputs: Any, outputs: Any, example: Any)
 
     log_model = mlflow.pyfunc.log_model
     known = inspect.signature(log_model).parameters
-    # The first names are those of MLflow 3 (`name`) and of 2.13 and later (`code_paths`).
+    # The first names are those of MLflow 3 (`name`), and of 2.13 and later (`code_paths`).
     options = {
         "name" if "name" in known else "artifact_path": NAME,
         "code_paths" if "code_paths" in known else "code_path": [

@@ -9,7 +9,7 @@ import time
 from compat.tracking.files import write_atomically
 
 FILE = "mlflow_run_id"
-# The format of MLflow's ids. For others MLflow reports an invalid id, not a missing run.
+# The format of MLflow's ids. For other text MLflow reports an invalid id, not a missing run.
 _ID = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,255}")
 
 
@@ -32,7 +32,7 @@ def wait(logdir: str, seconds: float = 60.0) -> str | None:
 
 
 def page(logdir: str) -> str:
-    """Returns the path of the run's page on MLflow's server; "" if it is not known.
+    """Returns the path of the run's page on MLflow's server; "" if it is unknown.
 
     The path selects the view for training, because MLflow 3 would open its view for GenAI.
     """

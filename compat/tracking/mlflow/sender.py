@@ -1,9 +1,10 @@
-"""Sends the spool of a log folder to MLflow, in a process of its own.
+"""Sends the spool of a log folder to MLflow, in a separate process.
 
     python -m compat.tracking.mlflow.sender LOGDIR --tracking_uri=http://127.0.0.1:5000
 
-sends the records of a run that are not delivered, and with `--state` counts them. `Tracker` starts
-it with `--follow`, until its standard input ends. A run that ended without a status has FAILED.
+sends the records of a run that have not been delivered, and with `--state` counts them. `Tracker`
+starts it with `--follow`, until its standard input ends. A run that ends without a status gets the
+status FAILED.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from compat.tracking.redaction import RedactedStream
 _POLL_SECS = 1.0
 _NICE = 10
 _LONGEST_WAIT_SECS = 30.0
-_FOLLOWING_TIMEOUT_SECS = 30  # of one HTTP request
+_FOLLOWING_TIMEOUT_SECS = 30  # Timeout of an HTTP request.
 _ALONE_TIMEOUT_SECS = 60
 
 
 def _await_end(logdir: str, patience_secs: float, over: threading.Event) -> None:
     """Waits for the end of the run, draws its learning curve, and ends the process in time.
 
-    In a thread, as the delivery may be waiting for a server, without a time limit.
+    It runs in a thread, since the delivery may wait for a server without a time limit.
     """
     sys.stdin.buffer.read()
     _set_priority(0)
@@ -55,13 +56,13 @@ def _end_at_once() -> None:
 
 
 def _follow(delivery: Any, over: threading.Event) -> None:
-    """Delivers until training ends, and then what is left."""
+    """Delivers records until training ends, and then the remaining ones."""
     wait = _POLL_SECS
     while not over.is_set():
         delivered = delivery.attempt(over=False)
         wait = _POLL_SECS if delivered else min(2 * wait, _LONGEST_WAIT_SECS)
         over.wait(wait)
-    while not delivery.attempt(over=True):  # until `_await_end` ends the process
+    while not delivery.attempt(over=True):  # `_await_end` ends the process.
         time.sleep(_POLL_SECS)
 
 
@@ -95,7 +96,7 @@ def main() -> int:
     while (
         not over.is_set() and following and not os.path.exists(os.path.join(training, spool.SPOOL))
     ):
-        over.wait(_POLL_SECS)  # The run that is joined will say which store it is in.
+        over.wait(_POLL_SECS)  # The record of the joined run will name the store.
     uri = store_uri(args.tracking_uri, training)
     _prepare_mlflow(uri, _FOLLOWING_TIMEOUT_SECS if following else _ALONE_TIMEOUT_SECS)
     with lock(
@@ -104,10 +105,11 @@ def main() -> int:
         " wait until it has ended",
         patience=math.inf if following else 0.0,
     ):
-        with deferred("pandas"):  # A sixth of the time, for nothing that is used here.
+        # Loading pandas takes a sixth of the time, and nothing here uses it.
+        with deferred("pandas"):
             from compat.tracking.mlflow.delivery import Delivery  # imports MLflow
 
-        remove_abandoned(logdir)  # The picture of a sender that was killed.
+        remove_abandoned(logdir)  # Remove the picture of a sender that was killed.
         delivery = Delivery(logdir, uri, _print)
         if following:
             _follow(delivery, over)
@@ -121,7 +123,7 @@ def main() -> int:
 
 
 def _say_state(logdir: str) -> int:
-    """Prints how many records are delivered, and who sends the rest; returns 1 if some are left."""
+    """Prints the number of delivered records and the sender of the rest; returns 1 for a rest."""
     whole, left = sum(1 for _ in spool.read(logdir)), spool.pending(logdir)
     print(f"{whole - left:,} of {whole:,} records are delivered; {_who_sends(logdir)}")
     return 1 if left else 0
@@ -167,22 +169,23 @@ def _prepare_mlflow(uri: str, timeout_secs: int) -> None:
     )
     root = artifact_root(uri)
     if root:
-        # MLflow 1 makes an empty folder `mlruns` where it works on a SQLite store.
+        # MLflow 1 creates an empty folder `mlruns` in the working directory for a SQLite store.
         os.makedirs(root, exist_ok=True)
         os.chdir(root)
 
 
 def _set_priority(nice: int) -> None:
-    """Gives training a tenfold share of the cores, or takes no less than others when it is over.
+    """Gives training ten times the CPU share of this process; after training, an equal share.
 
     Loading MLflow alone takes seconds of a core. At the lowest priority, a busy machine did not
     load it in three minutes.
     """
     for thread in os.listdir("/proc/self/task") if os.path.isdir("/proc/self/task") else ["0"]:
-        with contextlib.suppress(OSError):  # Who is not root may only give way; see below.
+        # Without root, a process can only lower its priority; see below.
+        with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, int(thread), nice)
-    # Linux weighs the processes of a session among themselves, and sessions by a number of their
-    # own, where the kernel groups by session at all. This process is its own session.
+    # Linux weighs the processes of a session against each other, and, if the kernel groups by
+    # session, sessions by their own number. This process is its own session.
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
         group.write(str(nice))
 

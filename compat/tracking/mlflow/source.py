@@ -1,4 +1,4 @@
-"""Where a run comes from: its program, user, commit, releases and cluster, as tags."""
+"""The origin of a run as tags: its program, user, commit, releases and cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat.tracking.redaction import redacted_text
 
 
 def environment(jobs: Mapping[str, Sized]) -> dict[str, str]:
-    """Returns the releases of TensorFlow and Python, and how many tasks each job has, if any."""
+    """Returns the releases of TensorFlow and Python, and the number of tasks of each job."""
     shape = ", ".join(f"{len(hosts)} {job}" for job, hosts in sorted(jobs.items()))
     return {
         "cluster": shape or "one process",
@@ -25,10 +25,10 @@ def environment(jobs: Mapping[str, Sized]) -> dict[str, str]:
 
 
 def source() -> dict[str, str]:
-    """Returns the tags by which MLflow's own `start_run` describes where a run comes from."""
+    """Returns the tags by which MLflow's own `start_run` describes the origin of a run."""
     program = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or sys.argv[0])
     tags = {"mlflow.source.name": redacted_text(program), "mlflow.source.type": "LOCAL"}
-    # Neither a user without a name, as in some containers, nor a missing git is an error.
+    # A user without a name, as in some containers, or a missing git is no error.
     with contextlib.suppress(KeyError, ImportError, OSError):
         tags["mlflow.user"] = getpass.getuser()
     commit = git_commit(os.path.dirname(program))
@@ -36,8 +36,8 @@ def source() -> dict[str, str]:
 
 
 def git_commit(folder: str) -> str:
-    """Returns the commit of the code in a folder, "" where its history is not known."""
-    command = ["git", "rev-parse", "HEAD"]  # As `PATH` has it.
+    """Returns the commit of the code in a folder; "" if its history is unknown."""
+    command = ["git", "rev-parse", "HEAD"]  # `PATH` determines which git runs.
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, timeout=5)
     except (OSError, subprocess.SubprocessError):

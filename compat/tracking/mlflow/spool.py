@@ -12,12 +12,12 @@
     {"kind": "artifact", "path": "/logs/model.ckpt-100.index", "folder": "checkpoint"}
     {"kind": "end", "status": "FINISHED", "time": 1700000002000}
 
-That of an evaluator starts with the log folder of the run that its metrics are added to:
+The spool of an evaluator starts with the log folder of the run that receives its metrics:
 
     {"kind": "join", "training": "/logs"}
 
-`store` is there where the user has named none. Times are in milliseconds since 1970.
-`tracking.offset` has the number of bytes that were delivered.
+`store` is present if the user has named no store. Times are in milliseconds since 1970.
+`tracking.offset` has the number of delivered bytes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from compat.tracking import files
 
 SPOOL = "tracking.jsonl"
 OFFSET = "tracking.offset"
-SENDING = "tracking.lock"  # Held by the process that sends.
-# Seconds to wait for the lock: a killed process holds it for a moment after its pipes are closed,
-# and `abandoned` takes it for a moment to see whether it is free.
+SENDING = "tracking.lock"  # The process that sends holds this lock.
+# Seconds to wait for the lock. A killed process holds it for a moment after its pipes are closed,
+# and `abandoned` takes it for a moment to test whether it is free.
 _PATIENCE = 2.0
 
 Record = Dict[str, Any]
@@ -118,7 +118,7 @@ def _is_record(found: Any) -> bool:
 
 
 def delivered(logdir: str) -> int:
-    """Returns how many bytes of the spool were delivered; 0 if that is not known."""
+    """Returns how many bytes of the spool were delivered; 0 if that is unknown."""
     try:
         with open(os.path.join(logdir, OFFSET), errors="replace") as file:
             text = file.read()
@@ -130,12 +130,12 @@ def delivered(logdir: str) -> int:
 
 
 def set_delivered(logdir: str, offset: int) -> None:
-    """Records that the spool was delivered up to byte `offset`."""
+    """Stores that the spool was delivered up to byte `offset`."""
     files.write_atomically(os.path.join(logdir, OFFSET), str(offset))
 
 
 def pending(logdir: str) -> int:
-    """Returns how many records are not delivered yet."""
+    """Returns the number of records that have not been delivered."""
     return sum(1 for _ in read(logdir, delivered(logdir)))
 
 
@@ -149,7 +149,7 @@ def curves(logdir: str, end: int | None = None) -> Iterator[str]:
 
 
 def superseded(logdir: str) -> str | None:
-    """Returns the points that earlier resumes have logged again, None if there are none."""
+    """Returns the points that earlier resumes have logged again, or None."""
     tags = [record["values"] for record, _ in read(logdir) if record["kind"] == "tags"]
     return next(
         (str(values["superseded"]) for values in tags[::-1] if "superseded" in values), None
@@ -163,7 +163,7 @@ def last_step(logdir: str) -> int:
 
 
 def first_step(logdir: str) -> int | None:
-    """Returns the step of the first metric that was recorded; None if there is none."""
+    """Returns the step of the first recorded metric, or None."""
     try:
         records = (record for record, _ in read(logdir))
         return next((r["step"] for r in records if r["kind"] == "metrics"), None)
@@ -172,13 +172,13 @@ def first_step(logdir: str) -> int | None:
 
 
 def joined(logdir: str) -> str | None:
-    """Returns the log folder whose run this spool adds to; None if it has a run of its own."""
+    """Returns the log folder of the run that receives the records; None for an own run."""
     first = next((record for record, _ in read(logdir)), None)
     return str(first["training"]) if first is not None and first["kind"] == "join" else None
 
 
 def store(logdir: str) -> str | None:
-    """Returns the URI of the default store in which the log folder's run began, or None."""
+    """Returns the URI of the default store in which the run of the log folder started, or None."""
     try:
         first = next((record for record, _ in read(logdir)), None)
     except OSError:
@@ -207,8 +207,9 @@ def abandoned(logdir: str) -> int | None:
 def reason_refused(logdir: str, path: str, folder: str) -> str | None:
     """Returns why a file or folder may not be uploaded, or None.
 
-    A user who can write to the log folder can write any path to the spool. So only files of the
-    log folder, also behind links, are uploaded, to `folder` among the run's artifacts.
+    A user who can write to the log folder can write any path to the spool. So only files that are
+    in the log folder, after links are resolved, are uploaded, to `folder` among the run's
+    artifacts.
     """
     root = os.path.realpath(logdir)
     walk = os.walk(path)

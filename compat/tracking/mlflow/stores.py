@@ -1,4 +1,4 @@
-"""Finds the store of MLflow's runs: the tracking URI, by default that of one SQLite file."""
+"""Determines the store of MLflow's runs: the tracking URI, by default that of one SQLite file."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from compat.tracking.redaction import redacted_text
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 _EXPERIMENT_VARIABLE = "MLFLOW_EXPERIMENT_NAME"
 _ARTIFACTS = "mlflow-artifacts"
-_LOCAL_SERVER = "http://127.0.0.1:5000"  # Where `mlflow ui` serves by default.
+_LOCAL_SERVER = "http://127.0.0.1:5000"  # The default address of `mlflow ui`.
 _DATABASE = re.compile(r"(sqlite|mysql|postgresql|mssql)(\+\w+)?://.")
 _SERVER = re.compile(r"https?://.|databricks")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?):///([^?]+)(.*)")
 
-_unfinished: list[str] = []  # Folders in which this process is making databases.
+_unfinished: list[str] = []  # Folders in which this process creates databases.
 
 
 def store_uri(tracking_uri: str | None, logdir: str) -> str:
-    """Returns the URI of the store, with an absolute path where it is a file.
+    """Returns the URI of the store, with an absolute path if it is a file.
 
     Args:
-      tracking_uri: a server (http, https, databricks) or a database (sqlite, mysql, postgresql,
-        mssql, each with or without a driver as in mysql+pymysql); None for `MLFLOW_TRACKING_URI`
-        or, if that is not set, the store in which the log folder's run began, or for a new run
-        `mlflow.db` in the working directory, which is what plain `mlflow ui` shows there, or in
-        the log folder where the working directory cannot be written to.
-      logdir: the log folder.
+      tracking_uri: A server (http, https, databricks) or a database (sqlite, mysql, postgresql,
+        mssql, each with or without a driver as in mysql+pymysql). None stands for
+        `MLFLOW_TRACKING_URI` or, if that is not set, for the store in which the run of the log
+        folder started. A new run then uses `mlflow.db` in the working directory, which plain
+        `mlflow ui` shows there, or in the log folder if the working directory is read-only.
+      logdir: The log folder.
 
     Raises:
-      UserError: any other URI: MLflow 3 does not support plain folders of files any more.
+      UserError: The URI is another one: MLflow 3 does not support plain folders of files any more.
     """
     folder = os.getcwd() if os.access(os.curdir, os.W_OK) else os.path.abspath(logdir)
     default = "sqlite:///" + os.path.join(folder, "mlflow.db")
@@ -48,7 +48,7 @@ def store_uri(tracking_uri: str | None, logdir: str) -> str:
         return f"{sqlite.group(1)}:///{os.path.abspath(sqlite.group(2))}{sqlite.group(3)}"
     in_memory = tracking_uri.startswith("sqlite")
     if in_memory or not (_DATABASE.match(tracking_uri) or _SERVER.match(tracking_uri)):
-        # A secret may contain any kind of space, at which a URI in a text ends.
+        # A secret may contain any kind of space; a URI in a text ends at one.
         shown = redacted_text(re.sub(r"\s", "%20", tracking_uri))
         raise UserError(
             f"{name} {shown!r} is not a store that MLflow can write;"
@@ -64,7 +64,7 @@ def experiment(name: str | None, default: str) -> str:
 
 
 def artifact_root(uri: str) -> str | None:
-    """Returns the folder for a SQLite store's artifacts, which holds nothing else; else None."""
+    """Returns the folder for a SQLite store's artifacts, which holds nothing else, or None."""
     path = _sqlite_file(uri)
     return None if path is None else os.path.join(os.path.dirname(path), _ARTIFACTS)
 
@@ -90,9 +90,9 @@ def tracking_command(logdir: str, tracking_uri: str | None) -> str:
 
 
 def run_page(logdir: str, tracking_uri: str | None) -> str | None:
-    """Returns the address of the run's page, where `mlflow ui` serves it unless there is a server.
+    """Returns the address of the run's page, on the server or at `mlflow ui`'s default address.
 
-    None as long as the store has not taken the run. The arguments are those of `tracking_command`.
+    None if the store has not created the run yet. The arguments are those of `tracking_command`.
     """
     uri, page = store_uri(tracking_uri, logdir), run_id.page(logdir)
     server = redacted_text(uri).rstrip("/") if _SERVER.match(uri) else _LOCAL_SERVER
@@ -102,13 +102,14 @@ def run_page(logdir: str, tracking_uri: str | None) -> str | None:
 def make_database(uri: str) -> None:
     """Creates the database of a SQLite store atomically; does nothing for other stores.
 
-    MLflow makes it in dozens of steps, and can neither use nor complete what is left after some of
-    them. So it is made in a folder beside it.
+    MLflow creates a database in dozens of steps. If it is interrupted, it can neither use nor
+    complete the file. So the database is created in a folder beside its final path.
     """
     path = _sqlite_file(uri)
     if path is None or os.path.exists(path):
         return
-    from mlflow.tracking import MlflowClient  # Takes a second, in which nothing is unfinished.
+    # Importing takes a second, in which no unfinished file exists.
+    from mlflow.tracking import MlflowClient
 
     folder = f"{path}.new-{os.getpid()}"
     new = os.path.join(folder, os.path.basename(path))
@@ -117,10 +118,10 @@ def make_database(uri: str) -> None:
     try:
         MlflowClient(tracking_uri=uri.replace(path, new)).get_experiment("0")
         try:
-            os.link(new, path)  # Keeps the database of a run that was faster.
+            os.link(new, path)  # If another run was faster, its database is kept.
         except FileExistsError:
             pass
-        except OSError:  # There are no links on this file system.
+        except OSError:  # The file system has no links.
             os.rename(new, path)
     finally:
         discard_databases()

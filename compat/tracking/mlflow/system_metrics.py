@@ -4,9 +4,10 @@
         train()
 
 Each task appends to a spool of its own, below `system/` in the log folder, once the run has one.
-The run's sender delivers them, so that sampling waits for no server. MLflow's own monitor samples
-one process a run, loads MLflow there, and does not exist before MLflow 2.8; the names are its own,
-but for what they begin with: MLflow lists metrics of `system/` before those of the training.
+The run's sender delivers these spools, so sampling never waits for a server. MLflow's own monitor
+samples one process per run, loads MLflow in it, and does not exist before MLflow 2.8. The names of
+metrics are those of the monitor with another prefix: MLflow lists `system/` before the metrics of
+training.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from compat.errors import UserError
 from compat.tracking.mlflow import spool
 
 FOLDER = "system"
-_PREFIX = "workload"  # MLflow sorts metrics by name; this is after "validation".
-# The log folder of the run, and the task, such as "worker-1"; None as long as they are not known.
+_PREFIX = "workload"  # MLflow sorts metrics by name; this comes after "validation".
+# The log folder of the run, and the task, such as "worker-1"; None until both are known.
 Place = Callable[[], Optional[Tuple[str, str]]]
-_EXIT_SECS = 5.0  # For the last sample, as the log folder may be another machine's.
+_EXIT_SECS = 5.0  # Seconds for the last sample, since the log folder may be on another machine.
 
 
 @contextlib.contextmanager
 def sampled(place: Place, every: float) -> Iterator[None]:
-    """Samples this process while the context is open, in a thread.
+    """Samples this process in a thread while the context is open.
 
     Args:
-      place: returns the log folder of the run and the name of the task, which becomes part of
-        the names: `workload/worker-1/...`. Nothing is recorded where this machine does not have it.
-      every: seconds between two samples, fewer at first; 0 for none.
+      place: Returns the log folder of the run and the name of the task, which becomes part of the
+        names: `workload/worker-1/...`. If the folder does not exist here, nothing is recorded.
+      every: Seconds between two samples, fewer at first; 0 disables sampling.
     """
     over = threading.Event()
     thread = threading.Thread(target=_record, args=(place, every, over), daemon=True)
@@ -50,7 +51,7 @@ def sampled(place: Place, every: float) -> Iterator[None]:
 
 
 def folders(logdir: str) -> list[str]:
-    """Returns the folders of the tasks whose samples a log folder has."""
+    """Returns the folders in a log folder that have samples, one for each task."""
     with contextlib.suppress(OSError):
         found = sorted(os.scandir(os.path.join(logdir, FOLDER)), key=lambda entry: entry.name)
         return [entry.path for entry in found if os.path.exists(os.path.join(entry, spool.SPOOL))]
@@ -58,7 +59,7 @@ def folders(logdir: str) -> list[str]:
 
 
 def _record(place: Place, every: float, over: threading.Event) -> None:
-    """Appends samples until `over` is set, at least one; a failure only stops the samples."""
+    """Appends samples, at least one, until `over` is set; an error only ends the sampling."""
     samples, step, file, prefix = 0, 0, None, ""
     with contextlib.suppress(OSError, UserError, psutil.Error):
         usage = _Usage()
@@ -80,7 +81,7 @@ def _record(place: Place, every: float, over: threading.Event) -> None:
 
 
 class _Usage:
-    """The resources that this process and its machine use; CPU is measured between samples."""
+    """The resources in use by this process and its machine; CPU is measured between samples."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
@@ -95,7 +96,7 @@ class _Usage:
             "system_memory_usage_percentage": psutil.virtual_memory().percent,
         }
         now, first = psutil.net_io_counters(), self._network
-        if now is not None and first is not None:  # A container may have no interface.
+        if now is not None and first is not None:  # A container may have no network interface.
             found["network_receive_megabytes"] = (now.bytes_recv - first.bytes_recv) / 1e6
             found["network_transmit_megabytes"] = (now.bytes_sent - first.bytes_sent) / 1e6
         return found

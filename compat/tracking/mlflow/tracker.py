@@ -1,7 +1,7 @@
-"""The training process's side of MLflow: a file to append to, and a process that sends it.
+"""Tracks a run in MLflow: a file to which training appends, and a process that sends the file.
 
-Only `compat.tracking.mlflow.sender` imports MLflow, so a slow server does not slow down training;
-and as it outlives the run, the run's status is always set.
+Only `compat.tracking.mlflow.sender` imports MLflow, so a slow server does not slow down training.
+The sender outlives the run, so the status of the run is always set.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ from compat.tracking.writer import FINISHED, Param, Writer
 LOG = "tracking.log"
 _SENDER = "compat.tracking.mlflow.sender"
 DELIVERY = "compat.tracking.mlflow.delivery"  # The module that loads MLflow.
-REFUSED = 3  # The sender's exit status when all was sent, and some of it refused permanently.
-# Seconds that `close` waits: a server that hangs must not keep the machine, while a local database
-# always answers, though late on a busy machine.
+# Exit code of the sender if it has sent everything, but the store refused some records for good.
+REFUSED = 3
+# Seconds that `close` waits. A server that hangs must not keep the machine; a local database
+# always answers, but late on a busy machine.
 _SERVER_PATIENCE = 6.0
 _DATABASE_PATIENCE = 180.0
-# A run that has failed, or has 20 s to stop after SIGTERM, does not wait that long.
+# A run that has failed, or has 20 s to stop after SIGTERM, cannot wait that long.
 _STOPPED_PATIENCE = 8.0
-# Nor does a person for the prompt. Elsewhere the end of a run may be that of its container.
+# On a terminal, a person waits for the prompt. Elsewhere the container may end together with the
+# run.
 _TERMINAL_PATIENCE = 3.0
 _SILENT_SECS = 0.5
-_EXIT_SECS = 3.0  # For the sender to remove what it has not finished, after its patience.
+_EXIT_SECS = 3.0  # Seconds for the sender to remove unfinished files, after its patience.
 
 
 class Tracker(Writer):
@@ -62,23 +64,23 @@ class Tracker(Writer):
         """Opens the spool in the log folder and starts the process that sends it.
 
         Args:
-          logdir: the log folder, created if it does not exist.
-          tracking_uri: as for `stores.store_uri`.
-          experiment_name: the MLflow experiment, created if it does not exist; None for
+          logdir: The log folder, created if it does not exist.
+          tracking_uri: As for `stores.store_uri`.
+          experiment_name: The MLflow experiment, created if it does not exist; None for
             `MLFLOW_EXPERIMENT_NAME` or MLflow's default experiment.
-          run_name: the name of a new run; None lets MLflow choose one.
-          say: receives lines for the user.
-          patience: seconds that the delivery may take when the run has ended; None for 6 with a
-            server and 180 with SQLite. `close` waits as long, but on a terminal for 3 s at most,
-            and for 8 unless the run has finished, and then leaves the sender to itself.
-          training: the log folder whose run is joined, as by an evaluator: metrics are added to
-            it, and its status is not set; None for a run of its own.
-          resume_step: the global step of the checkpoint from which a run resumes. MLflow cannot
+          run_name: The name of a new run; None lets MLflow choose one.
+          say: Receives lines for the user.
+          patience: Seconds that the delivery may take when the run has ended; None for 6 with a
+            server and 180 with SQLite. `close` waits as long, but at most 3 s on a terminal, and at
+            most 8 s if the run has not finished. The sender then continues without this process.
+          training: The log folder whose run is joined, as by an evaluator: metrics are added to
+            that run, and its status is not set; None for a run of its own.
+          resume_step: The global step of the checkpoint from which a run resumes. MLflow cannot
             delete points, so those of later steps stay, and the tag `superseded` lists them.
 
         Raises:
-          UserError: MLflow is not installed or cannot serve `tracking_uri`, another process is
-            writing to the log folder, or the folder cannot be written to.
+          UserError: MLflow is not installed or does not support `tracking_uri`, another process is
+            writing to the log folder, or the folder is read-only.
         """
         self._logdir = os.path.abspath(logdir)
         self._tracking_uri, self._run_logdir = tracking_uri, training or logdir
@@ -113,7 +115,7 @@ class Tracker(Writer):
             self._sender = self._start_sender()
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """See `Writer.scalars`; the time is that of the call, whenever it is sent."""
+        """Records `values`, with the time of the call; see `Writer.scalars`."""
         points = {name: float(value) for name, value in values.items()}
         for name in points:
             if name not in self._names:
@@ -158,7 +160,7 @@ class Tracker(Writer):
             self._spool = None
         self._pipe.close()
         if not os.path.exists(os.path.join(self._logdir, spool.SPOOL)):
-            self._sender.kill()  # It would search for the folder until its time-out.
+            self._sender.kill()  # Otherwise it would search for the folder until its timeout.
         if not self._await_delivery(status):
             self._say(self._leaving())
             return
@@ -178,7 +180,7 @@ class Tracker(Writer):
             )
 
     def _await_delivery(self, status: str) -> bool:
-        """Waits for the sender to end, or ends it; returns False where it is left to itself."""
+        """Waits for the sender to exit, or ends it; returns False if it continues alone."""
         wait = self._patience
         if terminal_columns(sys.stdout) is not None:
             wait = min(wait, _TERMINAL_PATIENCE)
@@ -198,7 +200,7 @@ class Tracker(Writer):
         return True
 
     def _left(self) -> int | None:
-        """Returns how many records are not delivered, None if the log folder was removed."""
+        """Returns the number of undelivered records; None if the log folder was removed."""
         try:
             return spool.pending(self._logdir)
         except FileNotFoundError:
@@ -222,11 +224,11 @@ class Tracker(Writer):
 
     @property
     def _uri(self) -> str:
-        """The URI of the store; that of a joined run is not known before the run has begun."""
+        """The URI of the store; for a joined run unknown until that run has started."""
         return store_uri(self._tracking_uri, self._run_logdir)
 
     def _supersede(self, step: int, last: int) -> None:
-        """Logs, also to MLflow, the points that are logged again."""
+        """Logs the points that are logged again, also to MLflow."""
         steps = f"{step + 1} to {last}"
         again = [spool.superseded(self._logdir), f"steps {steps}, by a resume from step {step}"]
         self._append("tags", values={"superseded": "; ".join(filter(None, again))})
@@ -251,10 +253,11 @@ class Tracker(Writer):
             env["MLFLOW_TRACKING_URI"] = self._uri
         command = [sys.executable, "-m", _SENDER, self._logdir, f"--follow={self._patience:g}"]
         reading, writing = os.pipe()
-        self._pipe = os.fdopen(writing, "wb")  # It is closed when this process ends in any way.
+        # The pipe is closed when this process ends in any way.
+        self._pipe = os.fdopen(writing, "wb")
         with os.fdopen(reading, "rb"), appending(os.path.join(self._logdir, LOG)) as log:
             outputs = {"stdout": log.fileno(), "stderr": log.fileno()}
-            # In a new session, and shielded from signals: it ends when this process ends.
+            # A new session, shielded from signals: the sender exits when this process has ended.
             server = inherited(DELIVERY, env)
             return start(server, command, env=env, stdin=reading, shielded=True, **outputs)
 

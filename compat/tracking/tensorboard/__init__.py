@@ -1,1 +1,1 @@
-"""Event files, written without TensorFlow."""
+"""Event files of TensorBoard, written without TensorFlow."""

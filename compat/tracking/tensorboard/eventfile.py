@@ -1,8 +1,9 @@
 """Event files: TFRecords of `Event` protobufs, written, read and trimmed without TensorFlow.
 
-TensorBoard's own `EventFileWriter` imports it, and writes from a thread, whose death of a full disk
-blocks the training in tensorboard 1.15. The checksums of its `RecordWriter` are computed in Python,
-10 MB in a second, which for pictures took longer than to draw them.
+TensorBoard's own `EventFileWriter` imports TensorFlow, and writes from a thread; in tensorboard
+1.15, training blocks if that thread fails because the disk is full. The checksums of its
+`RecordWriter` are computed in Python at 10 MB per second, which took longer for images than drawing
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
 
 _HEADER_BYTES = 12  # uint64 length of the data, uint32 checksum of the length
-_CHECKSUM_BYTES = 4  # Behind the data as well.
+_CHECKSUM_BYTES = 4  # The data is followed by its checksum, too.
 
 
 def event_files(folder: str) -> list[str]:
@@ -31,7 +32,7 @@ def event_files(folder: str) -> list[str]:
 
 
 def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
-    """Yields each record as it is on disk, with the event in it; stops at a torn record."""
+    """Yields each record as stored, with its event; stops at an incomplete record."""
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
     from tensorboard.compat.proto.event_pb2 import Event
 
@@ -44,7 +45,8 @@ def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
             if header != _with_checksum(header[:-_CHECKSUM_BYTES]):
                 return
             left = os.path.getsize(path) - file.tell()
-            if left < length + _CHECKSUM_BYTES:  # Before it is read: a broken length is any number.
+            # Compare before reading: a damaged length can be any number.
+            if left < length + _CHECKSUM_BYTES:
                 return
             body = file.read(length + _CHECKSUM_BYTES)
             try:
@@ -55,7 +57,7 @@ def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
 
 
 def trim(path: str, keep: Callable[[Event], bool]) -> None:
-    """Rewrites an event file, as a whole, without events not to keep, nor a torn last record."""
+    """Rewrites an event file atomically, without an incomplete record and some events."""
     with contextlib.suppress(_Unchanged), replacing(path) as file:
         for record, event in read_events(path):
             if keep(event):
@@ -65,17 +67,18 @@ def trim(path: str, keep: Callable[[Event], bool]) -> None:
 
 
 class _Unchanged(Exception):
-    """The file has no events to remove, and stays."""
+    """The file has no events to remove, and is not changed."""
 
 
 class EventFile:
-    """A new event file in a folder, behind all that are there."""
+    """A new event file in a folder, which TensorBoard reads after all existing files."""
 
     def __init__(self, folder: str) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
 
-        # TensorBoard reads the files by name. Two within a second, or a chief that moved to a
-        # machine whose clock is behind, must not sort the later events before the earlier.
+        # TensorBoard reads the files in the order of their names. If two files are created within a
+        # second, or the chief moved to a machine whose clock is behind, later events must not sort
+        # before earlier ones.
         seconds = max([int(time.time()), *(_seconds(path) + 1 for path in event_files(folder))])
         name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}.0"
         self.path = os.path.join(folder, name)
@@ -84,7 +87,8 @@ class EventFile:
 
     def write(self, event: Event) -> None:
         """Writes `event` through to the operating system."""
-        os.stat(self.path)  # Raises if the file was removed, where Linux would continue to write.
+        # This raises an error if the file was removed; Linux would continue to write.
+        os.stat(self.path)
         data = event.SerializeToString()
         self._file.write(_with_checksum(struct.pack("<Q", len(data))) + _with_checksum(data))
         self._file.flush()
@@ -96,7 +100,7 @@ class EventFile:
 
 
 def _with_checksum(data: bytes) -> bytes:
-    """Returns data with its checksum behind it, as in TFRecords: a CRC-32C, rotated and moved."""
+    """Returns data followed by its masked CRC-32C, as in TFRecords."""
     import google_crc32c
 
     crc = google_crc32c.value(data)

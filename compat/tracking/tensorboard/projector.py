@@ -1,4 +1,4 @@
-"""Files of points that TensorBoard's projector shows."""
+"""Writes files with points for TensorBoard's projector."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from compat.tracking.tensorboard.summaries import png
 if TYPE_CHECKING:
     import numpy as np
 
-_CONFIG = "projector_config.pbtxt"  # The name that TensorBoard looks for in a run's folder.
+_CONFIG = "projector_config.pbtxt"  # The name that TensorBoard expects in the folder of a run.
 _FOLDER = "projector"
-_MOST = 10_000  # The browser lays them out.
-_LONGEST_SIDE = 4096  # Pixels of a texture that any browser takes.
+_MOST = 10_000  # A limit, since the browser computes the layout.
+_LONGEST_SIDE = 4096  # Pixels of a texture that every browser supports.
 
 
 def write(
@@ -70,7 +70,7 @@ def write(
 
 
 def _sprite(images: np.ndarray, side: int) -> np.ndarray:
-    """Returns images as one, row by row, `side` in each of as many rows."""
+    """Returns images as one image: rows of `side` images each."""
     import numpy as np
 
     _, height, width, channels = images.shape

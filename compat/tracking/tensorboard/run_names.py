@@ -1,4 +1,4 @@
-"""Names the event folders of one program as TensorBoard does: by their places below one folder."""
+"""Names the event folders of a program as TensorBoard does: by paths below a common folder."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import shlex
 class RunNames:
     """The folders to which a program writes events.
 
-    Names are settled with the first point: until then, most programs have opened their writers. A
-    single folder has no name; one that is opened later is named from there.
+    The names are final at the first point, when most programs have opened all writers. A single
+    folder has an empty name. A folder that is opened later is named relative to the common folder.
     """
 
     def __init__(self) -> None:
@@ -23,16 +23,16 @@ class RunNames:
             self._folders.append(folder)
 
     def prefix(self, folder: str) -> str:
-        """Returns what stands before the tags of a folder that was added, such as "train/"."""
+        """Returns the prefix of the tags of a folder, such as "train/"."""
         if self._base is None:
             self._base = os.path.commonpath(self._folders)
         name = os.path.relpath(folder, os.path.commonpath([self._base, folder]))
         return "" if name == os.curdir else name.replace(os.sep, "/") + "/"
 
     def command(self) -> str:
-        """Returns the command that shows all of them."""
+        """Returns the command that shows all folders."""
         base = os.path.commonpath(self._folders)
         if os.path.dirname(base) != base:
             return f"tensorboard --logdir {shlex.quote(base)}"
-        # They have nothing in common: not all of the machine is to be searched.
+        # They share only the root, and TensorBoard should not search the whole machine.
         return f"tensorboard --logdir_spec {shlex.quote(','.join(self._folders))}"

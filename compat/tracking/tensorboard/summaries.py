@@ -1,4 +1,4 @@
-"""Summaries as TensorBoard's plugins read them in all its releases, made without TensorFlow."""
+"""Summaries in the formats that TensorBoard's plugins read in all releases, without TensorFlow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-# `tensorboard.plugins.hparams.api` has them too, but imports TensorFlow.
+# `tensorboard.plugins.hparams.api` has these functions, too, but imports TensorFlow.
 SESSION_START = "_hparams_/session_start_info"
 SESSION_END = "_hparams_/session_end_info"
 CHARTS = "custom_scalars__config__"
@@ -22,7 +22,7 @@ PARAM_TAGS = (SESSION_START, _TABLE)
 
 
 def image_summary(tag: str, images: np.ndarray) -> Summary:
-    """Returns the summary of uint8 `[k, h, w, c]`, c = 1 (grey), 3 (RGB) or 4 (RGBA)."""
+    """Returns the summary of images, uint8 `[k, h, w, c]`, c = 1 (gray), 3 (RGB) or 4 (RGBA)."""
     from tensorboard.plugins.image.metadata import create_summary_metadata
 
     if str(images.dtype) != "uint8" or images.ndim != 4 or images.shape[3] not in (1, 3, 4):
@@ -52,7 +52,7 @@ def figure_image(figure: Any) -> np.ndarray:
     import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    canvas = FigureCanvasAgg(figure)  # Needs no display.
+    canvas = FigureCanvasAgg(figure)  # This canvas needs no display.
     canvas.draw()
     return np.asarray(canvas.buffer_rgba())[np.newaxis]
 
@@ -60,9 +60,10 @@ def figure_image(figure: Any) -> np.ndarray:
 def param_summaries(
     values: Mapping[str, Param], tuned: Collection[str] | None = None, run: str | None = None
 ) -> list[Summary]:
-    """Returns what is tuned for the HPARAMS tab, and all as a Markdown table for the TEXT tab.
+    """Returns the tuned values for the HPARAMS tab, and all values as a table for the TEXT tab.
 
-    `run` is the name of the row there; those of one name, by default of equal settings, share it.
+    `run` is the name of the row in the HPARAMS tab. Runs with one name, by default those with equal
+    settings, share a row.
     """
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
     from tensorboard.plugins.text.summary_v2 import text_pb
@@ -72,12 +73,12 @@ def param_summaries(
 
 
 def charts_summary(charts: Mapping[str, Collection[str]]) -> Summary:
-    """Returns the layout of the CUSTOM SCALARS tab: curves by the name of the chart they share."""
+    """Returns the layout of the CUSTOM SCALARS tab: lists of curves by the name of their chart."""
     from tensorboard.plugins.custom_scalar import layout_pb2, metadata
 
     category = layout_pb2.Category(title="curves")
     for title, tags in charts.items():
-        # Of all runs that TensorBoard shows; as regular expressions, which it matches.
+        # These are regular expressions, which TensorBoard matches with the tags of all runs.
         exact = [f"^{re.escape(tag)}$" for tag in tags]
         lines = layout_pb2.MultilineChartContent(tag=exact)
         category.chart.add(title=title, multiline=lines)
@@ -86,7 +87,7 @@ def charts_summary(charts: Mapping[str, Collection[str]]) -> Summary:
 
 
 def end_summary(success: bool) -> Summary:
-    """Returns the end of the run, now, for the HPARAMS tab."""
+    """Returns the summary of the end of the run, at the current time, for the HPARAMS tab."""
     from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
     from tensorboard.plugins.hparams.metadata import create_summary_metadata
 
@@ -120,11 +121,12 @@ def _tensor_summary(tag: str, metadata: Any, values: Any) -> Summary:
 
 
 def png(image: np.ndarray) -> bytes:
-    """Returns an image, uint8 `[h, w, c]`, c = 1, 3 or 4, as a file of PNG."""
+    """Returns a PNG file of an image, uint8 `[h, w, c]` with c = 1, 3 or 4."""
     from PIL import Image
 
     encoded = io.BytesIO()
-    # Pillow takes grey images as [h, w]. Its own level, 6, takes twice the time for a tenth less.
+    # Pillow expects gray images as [h, w]. Its default level, 6, takes twice as long to save a
+    # tenth.
     picture = Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image)
     picture.save(encoded, "PNG", compress_level=3)
     return encoded.getvalue()

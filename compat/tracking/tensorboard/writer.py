@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 class TensorBoard(Writer):
     """Writes one run folder, as its only writer.
 
-    TensorBoard drops, per name, every earlier point whose step is not below a new one's. So the
-    steps of a name strictly increase, also over restarts: resuming from a checkpoint of step S
-    first removes what was written after S. A step that does not increase is a `ValueError`.
+    For each name, TensorBoard drops every earlier point whose step is not below the step of a new
+    point. So the steps of a name must strictly increase, also over restarts: if a run resumes from
+    a checkpoint of step S, points after S are removed first. A step that does not increase raises a
+    `ValueError`.
 
-    When the disk is full or the folder is removed, a line is logged, and writing stops.
+    If the disk is full or the folder is removed, a line is logged, and writing stops.
     """
 
     def __init__(
@@ -73,14 +74,14 @@ class TensorBoard(Writer):
         self._add(step, Summary(value=points))
 
     def histograms(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        """See `Writer.histograms`; values that are not finite are left out."""
+        """See `Writer.histograms`; values that are not finite are skipped."""
         import numpy as np
         from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 
         self._add(step, *(histogram_pb(tag, v[np.isfinite(v)]) for tag, v in values.items()))
 
     def images(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        """See `Writer.images`; anything else is a `ValueError`."""
+        """See `Writer.images`; raises a `ValueError` for anything else."""
         self._add(step, *(summaries.image_summary(tag, value) for tag, value in values.items()))
 
     def texts(self, step: int, values: Mapping[str, str]) -> None:
@@ -92,7 +93,7 @@ class TensorBoard(Writer):
         self.images(step, {tag: summaries.figure_image(figure) for tag, figure in values.items()})
 
     def pr_curves(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        """See `Writer.pr_curves`; anything else is a `ValueError`."""
+        """See `Writer.pr_curves`; raises a `ValueError` for anything else."""
         self._add(step, *(summaries.pr_curve_summary(tag, value) for tag, value in values.items()))
 
     def embedding(
@@ -102,7 +103,7 @@ class TensorBoard(Writer):
         labels: Sequence[str] | None = None,
         images: np.ndarray | None = None,
     ) -> None:
-        """See `Writer.embedding`; anything else is a `ValueError`."""
+        """See `Writer.embedding`; raises a `ValueError` for anything else."""
         if self._file:
             try:
                 projector.write(self._logdir, name, vectors, labels, images)
@@ -115,7 +116,7 @@ class TensorBoard(Writer):
         self._add(step, Summary.FromString(serialized))
 
     def graph(self, graph_def: bytes) -> None:
-        """Records the graph, unless the folder has one: TensorBoard complains about a second."""
+        """Records the graph, unless the folder has one: TensorBoard warns about a second one."""
         if not self._has_graph:
             self._has_graph = True
             self._write(graph_def=graph_def)
@@ -126,10 +127,10 @@ class TensorBoard(Writer):
             self._add(0, summaries.charts_summary(curves))
 
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
-        """Records what is tuned for the HPARAMS tab, and all for the TEXT tab, without secrets.
+        """Records tuned values for the HPARAMS tab, all values for the TEXT tab, without secrets.
 
-        After a resume they replace the earlier ones: TensorBoard reads only the first settings of
-        a run.
+        After a restart they replace the earlier values, since TensorBoard reads only the first
+        settings of a run.
         """
         try:
             for path in self._earlier if self._file else ():
@@ -151,7 +152,7 @@ class TensorBoard(Writer):
         self._lock.close()
 
     def _read_earlier(self, resume_step: int | None) -> None:
-        """Reads the events of an earlier run, without those after the checkpoint, and its end."""
+        """Reads the events of an earlier run up to the checkpoint, and whether that run ended."""
         self._earlier = event_files(self._logdir)
         limit = resume_step or 0
         for path in self._earlier:
@@ -171,7 +172,7 @@ class TensorBoard(Writer):
             )
 
     def _add(self, step: int, *added: Summary) -> None:
-        """Writes summaries whose steps have to increase; none of them if one does not."""
+        """Writes summaries whose steps must increase; writes none of them if one step does not."""
         for tag in [value.tag for summary in added for value in summary.value]:
             last = self._last_steps.get(tag)
             if last is not None and step <= last:
@@ -203,7 +204,7 @@ class TensorBoard(Writer):
 
 
 def _row(logdir: str) -> str:
-    """Returns a name for a run that no other run of the same log folder has: its short path."""
+    """Returns a name for a run that is unique within its log folder: its short path."""
     path = os.path.abspath(logdir)
     below = os.path.relpath(path)
     name = os.sep.join(path.split(os.sep)[-2:]) if below.startswith(os.pardir) else below
