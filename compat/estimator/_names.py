@@ -1,4 +1,4 @@
-"""Serves the names of `compat.estimator`: what it changes, and the package's for the rest."""
+"""Provides the names of `compat.estimator`: its own, and those of the package for the rest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _package() -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name[:1] == "_":  # Python asks for some.
+    if name[:1] == "_":  # Python asks for private names.
         raise AttributeError(f"module 'compat.estimator' has no attribute {name!r}")
     names = _package().names
     if name == "inputs":

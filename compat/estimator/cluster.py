@@ -22,7 +22,7 @@ class _Executor(training._TrainingExecutor):
 
     def _start_std_server(self, config: Any) -> Server | None:
         if not config.master:
-            return None  # This task alone is in the cluster.
+            return None  # This task is the only one in the cluster.
         if self._server is None:
             gpus = getattr(config.session_config, "gpu_options", None)
             self._server = Server(
@@ -35,7 +35,7 @@ class _Executor(training._TrainingExecutor):
             )
             departures = self._server.departures
             if departures is not None:
-                departures.enter()  # Before the seconds in which the package delays a worker.
+                departures.enter()  # Before the package delays a worker for seconds.
         return self._server
 
     def _start_distributed_training(self, saving_listeners: Any = None) -> None:

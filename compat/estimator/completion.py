@@ -64,7 +64,7 @@ def _write(path: str) -> None:
 
 
 class _End:
-    """The end of the run that this process follows."""
+    """The end of the run, as this process observes it."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -82,7 +82,7 @@ class _End:
         """Whether the chief is done and has written its last checkpoint."""
         end = self._read()
         if end is None:
-            self._earlier = None  # The chief has resumed.
+            self._earlier = None  # The chief has resumed the run.
             return False
         return end != self._earlier or time.monotonic() - self._began > _PATIENCE_SECS
 

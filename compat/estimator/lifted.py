@@ -78,11 +78,11 @@ class _Build:
 
 
 class _Session:
-    """A session whose `run` keeps all workers busy: the package runs `[train_op, loss]`."""
+    """A session whose `run` keeps all workers busy; the package runs `[train_op, loss]` in it."""
 
     def __init__(self, hooks: Any, config: Any, **kwargs: Any) -> None:
         del config  # The `ConfigProto`, which only TensorFlow's session uses.
-        # This hook would fetch the loss of each step, and so make the workers take turns.
+        # This hook would fetch the loss of each step, so the workers would run one after another.
         self._nan = [hook for hook in hooks if isinstance(hook, tf1.train.NanTensorHook)]
         hooks = [hook for hook in hooks if hook not in self._nan]
         self._session = MonitoredTrainingSession(hooks=hooks, **kwargs)

@@ -74,11 +74,11 @@ class Inputs:
 
 
 class _Found(BaseException):
-    """Ends the call of an input function, whose dataset is known."""
+    """Raised to end the call of an input function once its dataset is known."""
 
 
 class _Element:
-    """Stands for an iterator inside an input function, and returns a given element."""
+    """Replaces an iterator inside an input function, and returns a given element."""
 
     def __init__(self, dataset: Any, *given: Any) -> None:
         self._dataset, self._given = dataset, given

@@ -12,7 +12,7 @@ from compat.estimator import completion, corrections, of_keras
 
 
 def _load() -> Any:
-    # TensorFlow reads it while it loads. `tf1.layers` and canned estimators need Keras 2.
+    # TensorFlow reads it at import. `tf1.layers` and canned estimators need Keras 2.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     with startup.without_notes():
         internals.silence_deprecations()

@@ -24,8 +24,8 @@ from compat.server import Server
 
 _KEY = "compat_estimator_input"
 _GRAPH_KEY = "compat_estimator_input_graph"
-_MOST_BYTES = 1 << 28  # The limit of a message is 2 GB, and memory has several copies of it.
-_IGNORE = 1  # The policy for the state of the dataset's iterators, of which there are none.
+_MOST_BYTES = 1 << 28  # The limit of a message is 2 GB, and memory holds several copies of it.
+_IGNORE = 1  # The policy for the state of iterators: the dataset has none.
 _REMEDY = (
     "so that a part of the data would not be read; read all of the data in each task, or use "
     "compat.select_runtime('legacy')"
@@ -88,7 +88,7 @@ def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | No
                 f"cannot be read by steps of the chief ({reason}), {_REMEDY}"
             )
 
-    @functools.lru_cache(maxsize=None)  # A worker that returns needs it again.
+    @functools.lru_cache(maxsize=None)  # A worker that restarts needs it again.
     def graph_of(task: Task) -> bytes:
         text = key_value.read(f"grpc://{server.cluster.address_of(task)}", task, _GRAPH_KEY)
         return base64.b64decode(text or "")
@@ -134,7 +134,7 @@ def digest(graph: Any) -> str:  # noqa: C901
     """
     definition = graph.as_graph_def()
     functions = {each.signature.name: each for each in definition.library.function}
-    numbers: dict[str, int] = {}  # Of the functions, in the order in which they are used.
+    numbers: dict[str, int] = {}  # Numbers of functions, in the order in which they are used.
     total = hashlib.sha256()
 
     def parts(nodes: Any) -> Iterator[bytes]:

@@ -16,8 +16,8 @@ from compat.processes import stop_signals
 from compat.processes.forking import ForkServer, start
 from compat.processes.output import shown, without_hidden
 
-_READ_BYTES = 1 << 20  # More than a pipe holds, so that one read empties it.
-_LONGEST_LINE = 1 << 20  # Bytes; longer lines are split.
+_READ_BYTES = 1 << 20  # More than a pipe holds, so one read empties it.
+_LONGEST_LINE = 1 << 20  # In bytes; longer lines are split.
 _PROGRAM = """
 import os, signal, sys
 watched = set()
@@ -115,7 +115,7 @@ class Child:
         self.started = time.monotonic()  # The time of the start.
         self.name = command.name
         os.set_blocking(self.output.fileno(), False)
-        self.unfinished = b""  # The part of the next line that was read.
+        self.unfinished = b""  # The part of the next line that has been read.
         self.at_end = False  # Whether `output` is at its end.
         self.over = False  # Whether it has ended, and its process group is empty or killed.
         self.again_at: float | None = None  # The time of the next start.
@@ -149,11 +149,11 @@ class Child:
         self.at_end = chunk == b"" or self.over
         *lines, rest = (self.unfinished + (chunk or b"")).split(b"\n")
         self.unfinished = without_hidden(rest)
-        if len(self.unfinished) > _LONGEST_LINE:  # Each call would copy it.
+        if len(self.unfinished) > _LONGEST_LINE:  # Without a limit, each call would copy it.
             lines.append(self.unfinished)
             self.unfinished = b""
         if self.at_end and self.unfinished:
-            # A progress bar is erased by blanks.
+            # Blanks erase a progress bar.
             if b"\r" not in self.unfinished or shown(self.unfinished).strip():
                 lines.append(self.unfinished)
             self.unfinished = b""
@@ -182,6 +182,6 @@ class Child:
         """Sends a signal, 0 for none, to the process group; returns whether the group exists."""
         try:
             os.killpg(self._process.pid, signum)
-        except (ProcessLookupError, PermissionError):  # The latter is macOS' answer for zombies.
+        except (ProcessLookupError, PermissionError):  # macOS raises PermissionError for zombies.
             return False
         return True

@@ -27,7 +27,8 @@ def run(main: Callable[[], Any]) -> NoReturn:
         code = report(error)
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:  # As with `| head`. Python's exit would flush again, and fail.
+    # The reader, such as `head`, has exited. Python would flush again at exit, and fail.
+    except BrokenPipeError:
         discard(sys.stdout)
         code = 1
     sys.exit(code)

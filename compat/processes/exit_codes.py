@@ -45,10 +45,11 @@ def run_main(
 
     def program(argv: list[str]) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True)  # Files get lines about waiting at once.
+            # Files receive lines about waiting at once.
+            sys.stdout.reconfigure(line_buffering=True)
         tensorflow = logging.getLogger("tensorflow")
         if not (tensorflow.level or flags.FLAGS["verbosity"].present):
-            # absl would log tracebacks of errors that are reported in one line.
+            # absl would log tracebacks of errors that are reported in one line here.
             tensorflow.setLevel(logging.ERROR)
         try:
             code = main(argv)

@@ -31,8 +31,8 @@ _MOST_DESCRIPTORS = 64
 _LARGEST_REQUEST = 1 << 18
 # The fields of `/proc/PID/stat` with the first and last address of the command line; see proc(5).
 _ARG_START, _ARG_END = 47, 48
-# In a forked program: the modules that its server had loaded, the program's initial environment,
-# and the address of the server.
+# In a forked program: the modules that its server had loaded, the initial environment of the
+# program, and the address of the server.
 preloaded: frozenset[str] = frozenset()
 environment: dict[str, str] = {}
 _entrance: socket.socket | None = None
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def _serve(connection: socket.socket) -> tuple[Any, list[int]]:  # noqa: C901
-    """Answers requests for ever; returns only in a forked process, with its request."""
+    """Answers requests forever; returns only in a forked process, with its request."""
     global _entrance
     wake, woken = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _HIGH) for end in os.pipe())
     door, _entrance = map(_raised, socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))

@@ -12,11 +12,11 @@ _POLL_SECS = 0.02
 
 
 class Forked:
-    """A program that was forked, with the methods of `subprocess.Popen` for a running one.
+    """A forked program, with the methods of `subprocess.Popen` for a running one.
 
     Attributes:
-      pid: the process id, which is also the id of its session and process group.
-      returncode: as for `Popen`, None until `poll` or `wait` has noticed the end.
+      pid: The process id, which is also the id of its session and process group.
+      returncode: As for `Popen`, None until `poll` or `wait` has noticed the end.
     """
 
     def __init__(self, pid: int, code_of: Callable[[int], int | None]) -> None:

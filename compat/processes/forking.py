@@ -26,7 +26,7 @@ from compat.processes.fork_server import receive, send
 from compat.processes.forked import Forked
 
 _LOADING_SECS = 300.0
-# Variables that Python and libraries read while they load, so they have to equal the server's.
+# Variables that Python and libraries read at import, so all programs must have the server's values.
 _READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "GRPC_", "XLA_", "OMP_", "OPENBLAS_", "MKL_")
 _READ_LATE = {"TF_CONFIG", "PYTHONUNBUFFERED"}
 # With these, loading starts no thread. By default OpenBLAS starts one for each core, and Arrow's
@@ -73,7 +73,7 @@ def start(
 
 
 def inherited(module: str, env: Mapping[str, str]) -> ForkServer | None:
-    """Returns the server that has forked this process, if it has `module` and can start `env`."""
+    """Returns the server that has forked this process, if it can start a program with `env`."""
     return ForkServer() if module in fork_server.preloaded and _is_inherited(env) else None
 
 
@@ -257,7 +257,8 @@ class ForkServer:
             self._process.kill()
             self._process.wait()
         for pid, code in self._codes.items():
-            for kill in (os.killpg, os.kill) if code is None else ():  # It may have no group yet.
+            # The process may have no group yet.
+            for kill in (os.killpg, os.kill) if code is None else ():
                 with contextlib.suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
                 self._codes[pid] = -signal.SIGKILL

@@ -22,7 +22,7 @@ __all__ = ["MOST_TASKS", "Command", "ProcessGroup"]
 
 # A limit, because `select` supports only descriptors below 1024, and a task needs several.
 MOST_TASKS = 200
-_POLL_SECS = 0.02  # The order of two failures within this time is not known.
+_POLL_SECS = 0.02  # The order of two failures within this time is unknown.
 
 
 @dataclass(eq=False)
@@ -44,21 +44,24 @@ class ProcessGroup:
     """
 
     commands: Sequence[Command]
-    chief: str | None = None  # The command after which the others have to end, too.
-    servers: Sequence[str] = ()  # Commands that never end; stopped when all others ended with 0.
-    last: Sequence[str] = ()  # Commands that others need to end well; stopped last.
-    beside: Sequence[str] = ()  # Commands whose failure is not one of the group.
+    chief: str | None = None  # The command after which the others have to exit, too.
+    # Commands that never exit; stopped when all others have exited with 0.
+    servers: Sequence[str] = ()
+    last: Sequence[str] = ()  # Commands that the others need until they exit; stopped last.
+    beside: Sequence[str] = ()  # Commands whose failure does not fail the group.
     say: Callable[[str], None] = print  # Receives lines about failures and stops.
     out: TextIO | None = None
     grace: float = 10.0  # Seconds between SIGTERM and SIGKILL.
-    patience: float = 30.0  # Seconds that the others have after the chief has ended with 0.
+    patience: float = 30.0  # Seconds for the others after the chief has exited with 0.
     silence: float = 600.0  # Seconds without output after which commands `beside` are stopped.
     overdue: int = 1  # Exit code if commands had to be stopped after the chief's end.
     max_restarts: int = 0  # Restarts of each command by its own fault; see `Restarts`.
     fork_server: ForkServer | None = None  # Forks commands, so that they need not load TensorFlow.
     is_retryable: Callable[[int], bool] = errors.is_retryable  # Whether an exit code is retryable.
-    logs: Mapping[str, TextIO] = field(default_factory=dict)  # By name, files for the lines.
-    watch: Callable[[str, int | None], object] = lambda name, code: None  # Called at starts, ends.
+    # Files for the lines, by the name of the command.
+    logs: Mapping[str, TextIO] = field(default_factory=dict)
+    # Called when a command starts and exits.
+    watch: Callable[[str, int | None], object] = lambda name, code: None
 
     def __post_init__(self) -> None:
         names = [command.name for command in self.commands]
@@ -73,7 +76,7 @@ class ProcessGroup:
         self._exit_code: int | None = None
         self._stop_grace: float | None = None  # None until the group is being stopped.
         self._chief_ended: float | None = None
-        self._heard = 0.0  # When a command `beside` last printed something.
+        self._heard = 0.0  # The time of the last output of a command `beside`.
         self._signals: list[int] = []
         self._handled = contextlib.ExitStack()
 
@@ -95,7 +98,8 @@ class ProcessGroup:
 
     def __exit__(self, *exception: Any) -> None:
         if self._is_busy():
-            self._exit_code = self._exit_code or 1  # A stop by this process is not a failure.
+            # If this process stops itself, that is not a failure.
+            self._exit_code = self._exit_code or 1
         try:
             self._stop(self.grace)
             self.wait()
@@ -142,7 +146,8 @@ class ProcessGroup:
             self._stop(self._stop_grace)
         for signum in self._signals:
             self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
-        # A command that has lost another one comes later, since the other's failure excuses it.
+        # A command that has lost another one comes later, since the failure of the other excuses
+        # it.
         for child in sorted(self._children, key=lambda c: c.returncode == PeerError.exit_code):
             if child.returncode and child.again_at is None and child.name not in self._missed:
                 self._fail(child, child.returncode)
@@ -157,7 +162,7 @@ class ProcessGroup:
             if self.chief in ended or (self.chief is None and idle):
                 self._chief_ended = now
         elif unfinished and idle:
-            # For example an evaluator, which still evaluates the last checkpoint.
+            # An evaluator, for example, may still evaluate the last checkpoint.
             if now - max(self._chief_ended, self._heard) > self.silence:
                 self._conclude(
                     self.overdue, f"no output for {self.silence:g} s after {chief} ended"
@@ -183,7 +188,7 @@ class ProcessGroup:
                 self._announce(f"{reason}; the others continue")
 
     def _alone(self) -> str:
-        """Returns a phrase with the commands that have ended well and are not started again."""
+        """Returns a phrase with the commands that have exited with 0 and are not started again."""
         helps = {*self.servers, *self.last, *self.beside}
         ended = [c.name for c in self._children if c.returncode == 0 and c.name not in helps]
         return f", without {', '.join(ended)}, which has made its part" if ended else ""
@@ -211,7 +216,7 @@ class ProcessGroup:
             self.say(line)
 
     def _stop(self, grace: float) -> None:
-        """Stops the running commands, those of `last` after the others, unless all are killed."""
+        """Stops the running commands, and those of `last` after them, or kills all at once."""
         self._stop_grace = grace
         for child in self._children:
             child.again_at = None

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any, Iterator, Sequence, TextIO
 
-# Set for each process: the columns that its lines have on the terminal; empty without one.
+# Each process gets this variable: the columns for its lines on the terminal; empty without one.
 _VARIABLE = "COMPAT_TERMINAL_COLUMNS"
 _ERASE_LINE = "\r\033[K"
 _NO_STATUS = ("", "")
@@ -58,7 +58,8 @@ def open_streams() -> None:
                 os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     stream = sys.stdout
-    if type(stream) is io.TextIOWrapper and stream is sys.__stdout__:  # Stays open.
+    # The original stream is still in use.
+    if type(stream) is io.TextIOWrapper and stream is sys.__stdout__:
         options: Any = {"encoding": stream.encoding, "errors": stream.errors}
         options.update(line_buffering=stream.line_buffering, write_through=stream.write_through)
         sys.stdout = _Lossy(stream.buffer, **options)
@@ -90,7 +91,7 @@ def _losing() -> Iterator[None]:
 
 def _end(stream: _Lossy) -> None:
     """Discards buffered output that cannot be written, since Python's exit would fail."""
-    if stream.closed:  # As in a spawned child of `multiprocessing`.
+    if stream.closed:  # A child of `multiprocessing` has a closed stream.
         return
     try:
         super(_Lossy, stream).flush()
@@ -125,7 +126,7 @@ class Output:
         self._colors: dict[str, str] = {}
         if self._is_terminal and not os.environ.get("NO_COLOR"):  # See no-color.org.
             self._colors = {name: f"\033[{31 + index % 6}m" for index, name in enumerate(names)}
-        self._status = _NO_STATUS  # The process and progress in the last line.
+        self._status = _NO_STATUS  # The process and the progress in the last line.
 
     def environment(self) -> dict[str, str]:
         """Returns the variables by which each process knows the width of the terminal."""

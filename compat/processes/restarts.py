@@ -52,14 +52,14 @@ class Restarts:
         return self._pauses[name]
 
     def _is_excused(self, name: str, exit_code: int) -> bool:
-        """Whether a failure is another task's fault; uses up the excuses from before."""
+        """Returns whether a failure is another task's fault; uses up the excuses from before."""
         counts = self._counts.items()
         spent = sum(n for other, n in counts if other != name and other not in self.beside)
         others_failed, self._known[name] = spent > self._known[name], spent
         return others_failed and exit_code == PeerError.exit_code
 
     def count(self, name: str) -> str:
-        """Returns the counted restarts of a task, as "1 of 3", or why this one does not count."""
+        """Returns the number of counted restarts, as "1 of 3", or why this one does not count."""
         if name in self._excused:
             return "not counted: it lost another task"
         return f"{self._counts[name]} of {self.most}"

@@ -61,11 +61,11 @@ def before_death(use: Callable[[int], object]) -> None:
     """Makes a stop signal call `use` with its number before it ends this process.
 
     `use` runs on a thread, because Python runs handlers only between two instructions of the main
-    thread, which may wait in TensorFlow for ever. This does not affect signals that are ignored, or
-    that the program handles now or later, or processes that are forked from this one.
+    thread, which may wait in TensorFlow forever. Signals that are ignored, or that the program
+    handles now or later, are not affected; neither are processes that are forked from this one.
 
     Raises:
-      ValueError: this is not the main thread.
+      ValueError: This is not the main thread.
     """
     _BeforeDeath(use).install()
 
@@ -90,7 +90,7 @@ class _BeforeDeath:
         threading.Thread(target=self._wait, name="before-death", daemon=True).start()
 
     def _handle(self, signum: int, frame: types.FrameType | None) -> None:
-        os.write(self._writing, bytes([signum]))  # If the program has another wake-up pipe.
+        os.write(self._writing, bytes([signum]))  # The program may have another wake-up pipe.
 
     def _wait(self) -> None:
         while True:
@@ -126,7 +126,7 @@ class _BeforeDeath:
 
 
 def is_abort(received: list[int]) -> bool:
-    """Whether the last of these signals is a second Ctrl-C, which stops without clean-up."""
+    """Returns whether the last signal is a second Ctrl-C, which stops without clean-up."""
     return received[-1] == signal.SIGINT and received.count(signal.SIGINT) > 1
 
 
