@@ -17,7 +17,7 @@ _COMMANDS = {
         "list what a script uses that has changed, without running it",
         "scripts.commands.check",
     ),
-    "migrate": ("write a script anew for today's release, by rules", "scripts.commands.migrate"),
+    "migrate": ("migrate a script to today's release, by rules", "scripts.commands.migrate"),
     "prove": (
         "run a program twice, and report where the two first differ",
         "scripts.commands.prove",
@@ -30,7 +30,7 @@ _COMMANDS = {
         "convert a checkpoint or a graph of an old program for another",
         "checkpoint.converting.command",
     ),
-    "lock": ("write what a script needs as constraints and a container file", "doctor.lock"),
+    "lock": ("write the packages of a script as constraints and a container file", "doctor.lock"),
     "doctor": ("show what works in this environment, and how to fix the rest", "doctor"),
 }
 
