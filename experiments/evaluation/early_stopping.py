@@ -20,8 +20,8 @@ FILE = "stop_request.json"
 class StopRequest:
     """Why a run is to stop early."""
 
-    step: int  # Of the evaluation that led to it.
-    patience: int  # The `--early_stopping_patience` that was exhausted.
+    step: int  # Of the evaluation, or the callback, that led to it.
+    patience: int  # The `--early_stopping_patience` that was exhausted; 0 of a callback.
     reason: str
 
 

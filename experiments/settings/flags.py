@@ -61,7 +61,8 @@ def define_flags(
         words = "File of settings (YAML or JSON), as settings.yaml of a log folder; "
         flags.DEFINE_string("config", None, words + "flags take precedence.", **where)
         flags.DEFINE_bool("print_config", False, "Print the settings as YAML, and exit.", **where)
-        words = "Show a batch and the model, make one update and one evaluation, and exit."
+        words = "Show a batch and the model, make one update and one evaluation, and exit; all in "
+        words += "this process, with --strategy=ps as well."
         flags.DEFINE_bool("dry_run", False, words, flag_values=values, module_name="training")
         words = "Show all frames of an error, and not those of your program alone."
         flags.DEFINE_bool("traceback", False, words, **where)

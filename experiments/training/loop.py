@@ -182,6 +182,7 @@ class _Training:
             # Now: a worker that found no record of the run when it ends would leave no count in it.
             agreement.publish(self.server, mine)
         program.callbacks.on_start(run)
+        reporter.read_request()
         reporter.say_interval()
         with Profile(settings, console.say) as profile, contextlib.suppress(Interrupted):
             for values in self._updates(lambda: reporter.request is not None, profile.call):

@@ -19,6 +19,8 @@ class Callback:
             def on_evaluation(self, run, values):
                 weights = run.session.read({"weights": self.weights})
                 run.writer.scalars(run.step, {"norm": np.linalg.norm(weights["weights"])})
+
+    `run.stop("enough")`, in any of them but `on_end`, ends the run early.
     """
 
     def on_start(self, run: Run) -> None:

@@ -12,7 +12,9 @@ from experiments.training.recording import origin
 TAG = "mlflow.note.content"  # MLflow shows it as the run's Description.
 
 
-def text(experiment: Any, data: Any, result: Mapping[str, float], step: int) -> str:
+def text(
+    experiment: Any, data: Any, result: Mapping[str, float], step: int, stopped: str | None = None
+) -> str:
     """Returns what is trained, on which data, with what result, and how to repeat it, in Markdown.
 
     Args:
@@ -20,15 +22,17 @@ def text(experiment: Any, data: Any, result: Mapping[str, float], step: int) -> 
       data: the splits, an `experiments.Data`.
       result: the last values by the names of their curves; empty while the run goes on.
       step: the global step of the result.
+      stopped: why the run ended early, None if it did not.
     """
     kind, logdir = type(experiment), experiment.settings.logdir
     about = (vars(kind).get("__doc__") or "").strip().partition("\n")[0]
     sizes = ", ".join(f"{count:,} of {split}" for split, count in data.sizes.items())
     parts = [data.name, f"{sizes} examples" if sizes else "", data.source]
     found = ", ".join(f"{name} {value:.4g}" for name, value in result.items())
+    end = f"at step {step}" + (f", where it was stopped early: {stopped}" if stopped else "")
     lines = [
         f"**{kind.__name__}**{': ' if about else ''}{about}",
-        f"**Result**: {f'{found}, at step {step}' if found else 'none yet'}",
+        f"**Result**: {f'{found}, {end}' if found else 'none yet'}",
         f"**Data**: {'; '.join(filter(None, parts)) or 'a stream'}",
         "**To repeat it**:",
         f"```sh\n{command(experiment)}\n```",

@@ -71,6 +71,7 @@ class Recording:
         self._step = step  # From which the run resumes; 0 for a new one.
         self._checkpoint = newest_checkpoint(settings.logdir)
         self._status = FAILED
+        self._stopped: str | None = None  # Why it ends early.
         # Nothing stays of a run that was cut off before its first checkpoint.
         board = Board(settings.logdir, resume_step=step or -1, say=console.say)
         try:
@@ -118,10 +119,11 @@ class Recording:
         if self._step == 0:
             self.writer.graph(graph_def)
         elif request is not None:
+            more = f"one of more than {request.patience}, or " if request.patience else ""
             self._console.say(
                 f"the run in {self._logdir} was stopped early, at step {self._step}; give "
-                "--early_stopping_patience=0 to resume it without early stopping, or one of more "
-                f"than {request.patience}, or another --logdir to start anew"
+                f"--early_stopping_patience=0 to resume it without early stopping, or {more}"
+                "another --logdir to start anew"
             )
         elif total_steps is None or self._step < total_steps:
             streams = "each worker resumes its stream of data; a few batches may be used again"
@@ -141,6 +143,7 @@ class Recording:
 
     def ended_early(self, request: StopRequest, step: int) -> None:
         """Records that the run ends at `step`, as it was requested to."""
+        self._stopped = request.reason
         end = f"at step {step}: {request.reason}"
         self._console.say(f"early stopping {end}")
         self.writer.tags({"early_stopping": end})
@@ -184,10 +187,11 @@ class Recording:
             best_checkpoint=best[-1] if best else None,
             run_id=run_id.read(self._logdir),
             logdir=self._logdir,
+            stopped=self._stopped,
         )
 
     def _describe(self, result: Values, step: int) -> None:
-        text = description.text(self._experiment, self._data, result, step)
+        text = description.text(self._experiment, self._data, result, step, self._stopped)
         self._tracker.tags({description.TAG: text})
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:

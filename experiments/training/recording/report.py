@@ -132,9 +132,13 @@ class Reporter:
         self.callbacks.on_step(replace(self.run, step=after), values)
         if evaluating or selecting:
             self.evaluate(prefix, line)
-        if saving or evaluating or writing or position is not None:
-            # A file of the log folder, which may be another machine's: not at each update.
-            self.request = early_stopping.read(settings.logdir)
+        # A file of the log folder, which may be another machine's: not at each update.
+        if saving or evaluating or writing or position is not None or self.run.stop_requests:
+            self.read_request()
+
+    def read_request(self) -> None:
+        """Finds out whether the run is to end early."""
+        self.request = early_stopping.read(self.run.logdir)
 
     def _line(self, epoch: int, batch: int, loss: float) -> str:
         now = self.clock()
