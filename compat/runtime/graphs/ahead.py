@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import collections
-import concurrent.futures
 import contextlib
 import functools
 import json
@@ -139,13 +138,15 @@ class _Group:
     Attributes:
       size: the number of calls.
       afterwards: functions to call when the calls are made, such as to write a summary.
-      error: the error with which the calls have failed, or None.
+      raised: the exception that making the calls has raised, or None.
+      error: the error that the program receives for it, or None.
     """
 
     def __init__(self, ahead: Ahead, session: Any, kind: _Kind) -> None:
         self._ahead, self.session, self.kind = ahead, session, kind
         self.size = 0
         self.afterwards: list[Callable[[], Any]] = []
+        self.raised: Exception | None = None
         self.error: BaseException | None = None
         self._rows: list[np.ndarray] = []  # The values of each fed tensor, a row for each call.
         self._made: list[Any] = []  # The values of each call that is made.
@@ -171,7 +172,16 @@ class _Group:
         return [Value(functools.partial(self._value, self.size - 1, i)) for i in places]
 
     def make(self) -> None:
-        """Makes the calls, on any thread."""
+        """Makes the calls, on any thread, or sets the exception that they raise."""
+        try:
+            self._make()
+        except Exception as error:
+            self.raised = error
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _make(self) -> None:
         chain = self.kind.chain
         # A session of `compat` checks that its peers are alive.
         run = getattr(self.session, "call", functools.partial(tf1.Session.run, self.session))
@@ -187,15 +197,17 @@ class _Group:
             self._made += [values for values, _ in run(copies, chain.feed(rows))]
         self._rows = []
 
-    def fail(self, error: BaseException, behind: int) -> None:
-        """Notes why the calls have failed, and `behind` other calls were not made."""
-        self.error = error
-        self._rows = []
-        if isinstance(error, tf1.errors.OpError):
-            number = len(self._made) + max(1, failed_copy(error.message))
+    def fail(self, behind: int) -> BaseException:
+        """Sets the error of the calls, behind which other calls were not made; returns it."""
+        self.error, self._rows = self.raised, []
+        if isinstance(self.raised, tf1.errors.OpError):
+            number = len(self._made) + max(1, failed_copy(self.raised.message))
             message = f"call {number} of {self.size} that were gathered has failed, "
-            message += f"{self.size - number + behind} behind it are not made: {error.message}"
-            self.error = type(error)(error.node_def, error.op, message)
+            message += f"{self.size - number + behind} behind it are not made: "
+            message += self.raised.message
+            self.error = type(self.raised)(self.raised.node_def, self.raised.op, message)
+        assert self.error is not None
+        return self.error
 
     def _value(self, call: int, place: int) -> Any:
         if not self.is_over:
@@ -221,8 +233,7 @@ class Ahead:
         self._full: _Group | None = None  # The one that another thread makes.
         self._kinds: dict[Any, _Kind] = {}
         self._lock = threading.RLock()  # A program may run calls on several threads.
-        self._maker = concurrent.futures.ThreadPoolExecutor(1, "compat-ahead")
-        self._made: concurrent.futures.Future[None]  # That of the full group.
+        self._maker: threading.Thread  # That of the full group.
         self._failure: BaseException | None = None
         self._is_at_end = threading.Event()
         threading.Thread(target=self._make_old_groups, daemon=True).start()
@@ -264,7 +275,7 @@ class Ahead:
             # Without the lock, since another thread may have to fill a queue.
             arrays += map(np.asarray, at_once(kind.edges, kind.first))
         with self._lock:
-            if self._full is not None and self._made.done():
+            if self._full is not None and not self._maker.is_alive():
                 self._finish_full()  # So an error is raised as early as can be.
             group = self.group
             if self._failure or (group is not None and not group.takes(session, kind, arrays)):
@@ -337,7 +348,9 @@ class Ahead:
         group, self.group = self.group, None
         if group is not None:
             group.kind.chain.copies(group.size)  # Here, while the program does not add operations.
-            self._full, self._made = group, self._maker.submit(group.make)
+            self._full = group
+            self._maker = threading.Thread(target=group.make, daemon=True)
+            self._maker.start()
         for then in before:
             then()
 
@@ -350,21 +363,19 @@ class Ahead:
         group, behind = self._full, self.group
         if group is None:
             return []
-        error = self._made.exception()
+        self._maker.join()
         self._full = None
-        self._ended(group, error, "")
-        if error is not None and behind is not None:
+        self._ended(group, "")
+        if group.error is not None and behind is not None:
             self.group, behind.error = None, group.error
-        afterwards = group.afterwards if error is None else []
+        afterwards = group.afterwards if group.error is None else []
         for then in afterwards if is_complete else ():
             then()
         return afterwards
 
-    def _ended(self, group: _Group, error: BaseException | None, cause: str) -> None:
-        behind = self.group.size if self.group is not None else 0
-        if error is not None:
-            group.fail(error, behind)
-            self._failure = group.error
+    def _ended(self, group: _Group, cause: str) -> None:
+        if group.raised is not None:
+            self._failure = group.fail(self.group.size if self.group is not None else 0)
         group.kind.ended(group.size, cause)
 
     def _finish(self, cause: str) -> None:
@@ -373,16 +384,9 @@ class Ahead:
         group, self.group = self.group, None
         if group is None:
             return
-        error: BaseException | None = None
-        try:
-            group.make()
-        except Exception as raised:
-            error = raised
-        except BaseException as raised:
-            group.error = raised
-            raise
-        self._ended(group, error, cause)
-        for then in group.afterwards if error is None else ():
+        group.make()
+        self._ended(group, cause)
+        for then in group.afterwards if group.error is None else ():
             then()
 
     def _make_old_groups(self) -> None:
@@ -400,9 +404,8 @@ class Ahead:
             before = group
 
     def end(self) -> None:
-        """Ends the threads."""
+        """Ends the thread that makes old groups."""
         self._is_at_end.set()
-        self._maker.shutdown(wait=False)
 
     def report(self) -> None:
         """Logs how many calls were gathered, and why most of the others were not."""
