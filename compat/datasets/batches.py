@@ -1,4 +1,4 @@
-"""The order in which training sees its examples."""
+"""The order in which training reads its examples."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from compat.errors import UserError
 class Batches:
     """An endless stream of index batches: every epoch is a new permutation of the examples.
 
-    The law, and for a seed the very stream, of `DataSet.next_batch` in TensorFlow's tutorials
-    since 1.0: each epoch shuffles the order of the one before, and examples at the end of an epoch
-    that do not fill a batch are joined with the first of the next one, so none is left out.
-    (TensorFlow 0.x began in the order of the files and dropped them.)
+    It follows `DataSet.next_batch` in TensorFlow's tutorials since 1.0, and yields the same stream
+    for the same seed: each epoch shuffles the order of the one before, and examples at the end of
+    an epoch that do not fill a batch are joined with the first ones of the next epoch, so none is
+    left out. (TensorFlow 0.x started in the order of the files and dropped them.)
 
     Attributes:
-      num_examples: how many examples an epoch has.
-      batch_size: how many examples a batch has.
-      batches_per_epoch: full batches in an epoch, `num_examples // batch_size`.
+      num_examples: The number of examples in an epoch.
+      batch_size: The number of examples in a batch.
+      batches_per_epoch: Full batches in an epoch, `num_examples // batch_size`.
     """
 
     def __init__(self, num_examples: int, batch_size: int, seed: int, trainer: int = 0) -> None:
         """Starts the stream.
 
         Args:
-          num_examples: how many examples there are, at least `batch_size`.
-          batch_size: how many a batch takes, at least 1.
-          seed: of the shuffling, 0 to 2**32 - 1; the stream is the same on all numpy releases.
-          trainer: index of the process that draws. Each has a stream of its own, which is no other
-            seed's stream either.
+          num_examples: The number of examples, at least `batch_size`.
+          batch_size: The number of examples in a batch, at least 1.
+          seed: Seed of the shuffling, 0 to 2**32 - 1; the stream is the same on all numpy releases.
+          trainer: Index of the process. Each process has its own stream, which differs from the
+            streams of other seeds as well.
 
         Raises:
-          UserError: a batch is empty or larger than the data set, or the seed is out of range.
+          UserError: A batch is empty or larger than the data set, or the seed is out of range.
         """
         if not 1 <= batch_size <= num_examples:
             raise UserError(
@@ -46,7 +46,7 @@ class Batches:
         self.batches_per_epoch = num_examples // batch_size
         self._random = np.random.RandomState([seed, trainer] if trainer else seed)
         self._order = np.arange(num_examples, dtype=np.int32)
-        # As if an epoch had just ended: the first one is shuffled too.
+        # Start at the end of an epoch, so that the first epoch is shuffled, too.
         self._position = num_examples
 
     def next(self, n: int) -> np.ndarray:
@@ -67,7 +67,7 @@ class Batches:
         return indices.reshape(n, self.batch_size)
 
     def skip(self, k: int) -> None:
-        """Goes on by `k` batches, as if they had been drawn; costs one shuffle an epoch.
+        """Skips `k` batches; takes the time of one shuffle per epoch.
 
         Raises:
           UserError: `k` is negative.
@@ -79,7 +79,7 @@ class Batches:
         self._position = position
 
     def _begin_epoch(self) -> None:
-        # In place: the same as `order = order[permutation]`, which is what the tutorials did.
+        # In place: this equals `order = order[permutation]`, which the tutorials use.
         self._random.shuffle(self._order)
         self._position = 0
 

@@ -26,15 +26,15 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set in its three splits, and where it comes from.
+    """A data set in its three splits, with its origin.
 
     Attributes:
-      name: what was loaded, e.g. "mnist"; never "auto".
-      source: the folder or the archive that holds it, or "embedded in scikit-learn".
-      checksum: SHA-256 of the data, in hex: the same for the same data, however they are stored.
-      train: what is trained on.
-      validation: what settings and checkpoints are chosen by.
-      test: what is evaluated once, at the end.
+      name: The name of the loaded data set, such as "mnist"; never "auto".
+      source: The folder or the archive that holds it, or "embedded in scikit-learn".
+      checksum: SHA-256 of the data, in hex; it does not depend on the format of the files.
+      train: The split for training.
+      validation: The split by which settings and checkpoints are chosen.
+      test: The split for one evaluation at the end.
     """
 
     name: str

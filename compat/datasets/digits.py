@@ -11,8 +11,10 @@ import numpy as np
 
 from compat.datasets.dataset import Dataset, Split
 
-ENDS = (1297, 1497)  # of the training and of the validation split: 1,297, 200, and 300 for the test
-_FILE = "datasets/data/digits.csv.gz"  # In scikit-learn, whichever release.
+# Ends of the training and the validation split: they have 1,297 and 200 examples, and the test
+# split 300.
+ENDS = (1297, 1497)
+_FILE = "datasets/data/digits.csv.gz"  # The path in all releases of scikit-learn.
 
 
 def load() -> Dataset:
@@ -25,13 +27,15 @@ def load() -> Dataset:
     originals, targets = _originals()
     order = np.random.RandomState(0).permutation(len(targets))
     levels = originals[order].astype(np.int32)  # 0..16
-    small = ((levels * 255 + 8) // 16).astype(np.uint8)  # rounded in integers: exact everywhere
+    # Rounded in integers, which is exact on all machines.
+    small = ((levels * 255 + 8) // 16).astype(np.uint8)
     enlarged = small.repeat(3, axis=1).repeat(3, axis=2)
     images = np.pad(enlarged, ((0, 0), (2, 2), (2, 2)), mode="constant")
     labels = targets[order].astype(np.int32)
 
     digest = hashlib.sha256(images.tobytes())
-    digest.update(labels.astype(np.uint8).tobytes())  # one byte each: no byte order to mind
+    # One byte each, so the byte order does not matter.
+    digest.update(labels.astype(np.uint8).tobytes())
 
     splits = map(Split, np.split(images, ENDS), np.split(labels, ENDS))
     return Dataset("digits", "embedded in scikit-learn", digest.hexdigest(), *splits)
@@ -40,7 +44,8 @@ def load() -> Dataset:
 def _originals() -> tuple[Any, Any]:
     """Returns the images [1797, 8, 8], whose levels are 0 to 16, and the labels [1797].
 
-    From scikit-learn's file: to load the package takes seconds, in every process of a cluster.
+    They are read from the file in scikit-learn: importing the package takes seconds in every
+    process of a cluster.
     """
     package = importlib.util.find_spec("sklearn")
     folder = os.path.dirname((package and package.origin) or "")

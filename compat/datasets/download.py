@@ -19,7 +19,7 @@ from compat.datasets import idx
 from compat.datasets.published import Published, verify
 from compat.errors import UserError, reason_of
 
-STALL_SECS = 10.0  # how long a mirror may be silent
+STALL_SECS = 10.0  # Seconds for which a mirror may be silent.
 _CHUNK_BYTES = 1 << 16
 
 
@@ -28,7 +28,7 @@ class DownloadError(UserError):
 
 
 class TransferError(Exception):
-    """A transfer that failed: the message says why, in one line."""
+    """A transfer that failed; the message has the reason in one line."""
 
 
 def download(
@@ -40,8 +40,8 @@ def download(
 ) -> None:
     """Downloads the named files of a data set, gzipped as they are served, into a folder.
 
-    Each appears there whole and verified or not at all, also when several processes download at the
-    same time. A mirror that failed is not tried again. A terminal shows a progress bar.
+    A file appears there only when it is complete and verified, also if several processes download
+    at the same time. A mirror that has failed is not tried again. A terminal shows a progress bar.
     """
     deadline = time.monotonic() + limit_secs
     mirrors = list(data.mirrors)
@@ -71,7 +71,7 @@ def _download_file(data: Published, name: str, url: str, target: Path, deadline:
     with named_when_whole(target) as partial:
         with transfer(url, deadline) as (num_bytes, chunks):
             target.parent.mkdir(parents=True, exist_ok=True)
-            # `disable=None`: a bar on a terminal, nothing elsewhere.
+            # `disable=None` shows a bar only on a terminal.
             with partial.open("xb") as stream, tqdm(
                 total=num_bytes, desc=name, unit="B", unit_scale=True, leave=False, disable=None
             ) as progress:
@@ -85,7 +85,7 @@ def _download_file(data: Published, name: str, url: str, target: Path, deadline:
 
 @contextlib.contextmanager
 def named_when_whole(target: Path) -> Iterator[Path]:
-    """Yields a temporary path; renames its file to `target`, or removes it after an error."""
+    """Yields a temporary path; renames the file to `target`, or removes it after an error."""
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
         yield partial
@@ -97,14 +97,15 @@ def named_when_whole(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def transfer(url: str, deadline: float) -> Iterator[tuple[int | None, Iterator[bytes]]]:
-    """Opens a URL; yields the number of its bytes, if the server says so, and them in chunks.
+    """Opens a URL; yields its number of bytes (None if unknown) and its chunks.
 
-    By https, or by http from this machine; so are redirects. A `TransferError` says what went
-    wrong, or that it was not over at `deadline`, in seconds of `time.monotonic`.
+    The URL, and those of redirects, must use https, or http to this machine. Raises a
+    `TransferError` with the reason of a failure, also if the transfer is not complete at
+    `deadline`, in seconds of `time.monotonic`.
 
-    A socket's timeout covers neither the resolver nor a header that comes byte by byte. So a thread
-    makes the blocking calls, and the caller waits no longer than its limits; a thread that blocks
-    longer is abandoned, and ends by its own timeout, a second later, or with the process.
+    The timeout of a socket covers neither the resolver nor a header that arrives byte by byte. So a
+    thread makes the blocking calls, and the caller waits no longer than its limits. A thread that
+    blocks longer is abandoned; it ends by its own timeout, a second later, or with the process.
     """
     arrivals: queue.Queue[Any] = queue.Queue()
     abandoned = threading.Event()
@@ -114,7 +115,7 @@ def transfer(url: str, deadline: float) -> Iterator[tuple[int | None, Iterator[b
         left = deadline - time.monotonic()
         try:
             if left <= 0:
-                raise queue.Empty  # whatever has come by now: a mirror may also pour for ever
+                raise queue.Empty  # The deadline also holds for a mirror that keeps sending.
             item = arrivals.get(timeout=min(STALL_SECS, left))
         except queue.Empty:
             raise TransferError(
@@ -133,7 +134,7 @@ def transfer(url: str, deadline: float) -> Iterator[tuple[int | None, Iterator[b
 
 
 def _receive(url: str, arrivals: queue.Queue[Any], abandoned: threading.Event) -> None:
-    """Puts the length (None if unknown), chunks, then b""; or what went wrong, at any point."""
+    """Puts the length (None if unknown), the chunks and b"" into a queue, or an error."""
     try:
         _check_scheme(url)
         opener = urllib.request.build_opener(_Redirects)
@@ -142,9 +143,10 @@ def _receive(url: str, arrivals: queue.Queue[Any], abandoned: threading.Event) -
             expected = None if length is None else int(length)
             arrivals.put(expected)
             received = 0
-            # By length too: a server may leave the connection open after the last byte.
+            # Stop at the length: a server may leave the connection open after the last byte.
             while received != expected and not abandoned.is_set():
-                chunk = response.read1(_CHUNK_BYTES)  # what is there: `read` waits for all of it
+                # `read1` returns the available bytes; `read` would wait for all of them.
+                chunk = response.read1(_CHUNK_BYTES)
                 if not chunk:
                     break
                 received += len(chunk)
@@ -152,20 +154,20 @@ def _receive(url: str, arrivals: queue.Queue[Any], abandoned: threading.Event) -
         if expected is not None and received != expected:
             raise EOFError(f"ended after {received:,} of {expected:,} bytes")
         arrivals.put(b"")
-    except Exception as error:  # whatever it is, it crosses to the reader, who raises it
+    except Exception as error:  # Any error is passed to the reader, which raises it.
         arrivals.put(error)
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to where a URL may lead."""
+    """Follows redirects only to URLs with an allowed scheme."""
 
     def redirect_request(self, *request: Any) -> urllib.request.Request | None:
-        _check_scheme(request[-1])  # the new URL
+        _check_scheme(request[-1])  # The URL of the redirect.
         return super().redirect_request(*request)
 
 
 def _check_scheme(url: str) -> None:
-    """Refuses what others could read or change on its way, and files of this machine."""
+    """Refuses URLs that others could read or change on the way, and files of this machine."""
     parts = urlsplit(url)
     is_here = parts.scheme == "http" and is_loopback(parts.hostname or "")
     if parts.scheme != "https" and not is_here:
@@ -173,7 +175,7 @@ def _check_scheme(url: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    # An HTTPError says more itself ("HTTP Error 404: Not Found") than its reason ("Not Found").
+    # The text of an HTTPError ("HTTP Error 404: Not Found") has more than its reason ("Not Found").
     is_wrapper = type(error) is urllib.error.URLError
     text = " ".join(str(getattr(error, "reason", error) if is_wrapper else error).split())
     return text or type(error).__name__

@@ -1,4 +1,4 @@
-"""One IDX file, the format of http://yann.lecun.com/exdb/mnist: bytes in, a checked array out."""
+"""Reads a file in IDX, the format of http://yann.lecun.com/exdb/mnist, into a checked array."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ import numpy as np
 from compat.errors import UserError
 
 IMAGE_SHAPE = (28, 28)
-MAX_BYTES = 256 << 20  # five times MNIST: what unpacks to more is broken, or means harm
+MAX_BYTES = 256 << 20  # Five times the size of MNIST. A larger file is broken, or an attack.
 _CHUNK_BYTES = 1 << 20
-_UNSIGNED_BYTES = 0x0800  # the magic number's upper bytes; the last is the number of dimensions
+# The upper bytes of the magic number; the last byte is the number of dimensions.
+_UNSIGNED_BYTES = 0x0800
 
 
 class BrokenFileError(UserError):
-    """A file that does not hold what it should; its `finding` is the message without the remedy."""
+    """An invalid file; its `finding` is the message without the remedy."""
 
     def __init__(self, origin: str, finding: str) -> None:
-        self.finding = f"{origin} {' '.join(finding.split())}"  # a library's reason may have lines
+        # The reason of a library may have several lines.
+        self.finding = f"{origin} {' '.join(finding.split())}"
         super().__init__(
             f"{self.finding}; delete it to have it downloaded, "
             "or name another folder with --data_dir"
@@ -32,23 +34,23 @@ class BrokenFileError(UserError):
 
 @dataclass(frozen=True)
 class IdxFile:
-    """The uncompressed contents of an IDX file; its `origin` is what messages call it."""
+    """The uncompressed contents of an IDX file; messages use the name `origin` for it."""
 
     origin: str
     contents: bytes
 
 
 def read(path: Path, origin: str | None = None) -> IdxFile:
-    """Reads a gzip or plain file, told apart by its first bytes, as browsers unpack but keep ".gz".
+    """Reads a gzip or plain file; its first bytes decide, since browsers unpack but keep ".gz".
 
-    Raises a `BrokenFileError` if it cannot be unpacked, or holds more than any data set of ours.
+    Raises a `BrokenFileError` if it cannot be unpacked, or is larger than all supported data sets.
     """
     origin = origin or str(path)
     try:
         with path.open("rb") as file:
             is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
             stream = gzip.GzipFile(fileobj=file) if is_gzip else file
-            # In chunks: a small gzip file must not make us hold what a giant one unpacks to.
+            # Read in chunks: a small gzip file may unpack to more than fits into memory.
             chunks = iter(lambda: stream.read(_CHUNK_BYTES), b"")
             contents = b"".join(itertools.islice(chunks, MAX_BYTES // _CHUNK_BYTES + 1))
     except (EOFError, OSError, zlib.error) as error:

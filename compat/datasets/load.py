@@ -1,4 +1,4 @@
-"""Loads data sets by name: from the disk if they are there, else from the network."""
+"""Loads data sets by name, from the disk or else from the network."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ DataDir = Union[str, "os.PathLike[str]", None]
 
 
 def load(name: str, data_dir: DataDir = None, *, say: Callable[[str], None] = print) -> Dataset:
-    """Loads a data set, and downloads it first if need be.
+    """Loads a data set; downloads it first if necessary.
 
     MNIST and Fashion-MNIST are four IDX files, gzip or plain, in the folder `data_dir`, else
-    `$MNIST_DATA_DIR`, else `$XDG_CACHE_HOME/compat-experiments/<name>`. MNIST is also taken from
-    Keras's `mnist.npz`, in that folder or in Keras's own cache. Files that are missing are
-    downloaded into that folder, as `read_data_sets("MNIST_data")` always did; those that are there
-    are never replaced. Either way only the published data are taken, by checksum; the first 5,000
-    training images are the validation split.
+    `$MNIST_DATA_DIR`, else `$XDG_CACHE_HOME/compat-experiments/<name>`. MNIST is also read from
+    Keras's `mnist.npz`, in that folder or in Keras's own cache. Missing files are downloaded into
+    that folder, as by `read_data_sets("MNIST_data")`; existing files are never replaced. Only the
+    published data are accepted, by checksum; the first 5,000 training images are the validation
+    split.
 
-    "auto" is MNIST if it is there or comes within 20 s, else the digits, and says which and why.
-    Processes that call it each decide for themselves: in a cluster let one of them call it, and
-    give the others the name that it got.
+    "auto" is MNIST if it is on the disk or can be downloaded within 20 s, else the digits; `say`
+    receives the choice and its reason. Each process that calls it chooses separately: in a cluster
+    let one process call it, and pass the resulting name to the others.
 
     Args:
-      name: one of `NAMES`.
-      data_dir: the folder of MNIST or Fashion-MNIST; "digits" needs none.
-      say: takes lines for the user: what was downloaded, and what "auto" has chosen.
+      name: One of `NAMES`.
+      data_dir: The folder of MNIST or Fashion-MNIST; "digits" needs none.
+      say: Receives lines for the user: downloads, and the choice of "auto".
 
     Raises:
-      UserError: the name is unknown; a file in the folder is broken or not the published one (for
-        "auto" too); or the data set is neither there nor can it be downloaded.
+      UserError: The name is unknown; a file in the folder is broken or not the published one (for
+        "auto", too); or the data set is neither on the disk nor can it be downloaded.
     """
     if name == "mnist":
         return obtain(published.MNIST, data_dir, say)
@@ -59,11 +59,12 @@ def obtain(
     say: Callable[[str], None],
     limit_secs: float = 600.0,
 ) -> Dataset:
-    """Returns a published data set; a `DownloadError` if it is not there and cannot be had."""
+    """Returns a published data set; raises a `DownloadError` if it is not available."""
     folder = _data_folder(data.name, data_dir)
     files = published.read_folder(folder)
     if len(files) < len(published.FILES):
-        published.verify(data, files)  # before more is looked for, or downloaded beside them
+        # Verify first, before other files are searched or downloaded.
+        published.verify(data, files)
         places = [folder]
         if data.keras_archive:
             keras = os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")
@@ -89,11 +90,11 @@ def choose(
     data: Published,
     data_dir: DataDir,
     say: Callable[[str], None],
-    limit_secs: float = 18.0,  # of the 20 s that a user waits at most, two are for the digits
+    limit_secs: float = 18.0,  # Users wait for at most 20 s; two of these are for the digits.
 ) -> Dataset:
-    """Returns a published data set if it can be had soon, else the digits, and says which.
+    """Returns a published data set if it is available soon, else the digits; reports the choice.
 
-    A file that is there, but not the published one, stays an error: the digits are no remedy.
+    A file in the folder that is not the published one remains an error: the digits are no remedy.
     """
     try:
         dataset = obtain(data, data_dir, say, limit_secs)
@@ -108,11 +109,11 @@ def choose(
 
 
 def _data_folder(name: str, data_dir: DataDir) -> Path:
-    """Returns the folder of a data set, which need not exist: the named one, or in the cache."""
+    """Returns the folder of a data set, which need not exist: the given one or the cache's."""
     named = os.fspath(data_dir or os.environ.get("MNIST_DATA_DIR") or "")
     if not named:
         cache = os.environ.get("XDG_CACHE_HOME") or ""
-        # The XDG specification: a relative path in this variable is to be ignored.
+        # The XDG specification says that a relative path in this variable is ignored.
         cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
         return Path(cache, "compat-experiments", name)
     folder = Path(os.path.expanduser(named))

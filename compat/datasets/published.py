@@ -1,4 +1,4 @@
-"""The registry of published data sets: their files, checksums and mirrors; and the sets on disk."""
+"""The registry of published data sets: their files, checksums, mirrors, and copies on the disk."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class Published:
     name: str
     title: str
     sha256: Mapping[str, str]
-    mirrors: tuple[str, ...]  # URLs before a file name and ".gz", tried in this order.
-    num_validation: int = 5000  # How many of the first training examples.
+    mirrors: tuple[str, ...]  # URLs without the file name and ".gz", tried in this order.
+    # The number of training examples, from the first on, in the validation split.
+    num_validation: int = 5000
     keras_archive: str | None = None  # The file in which Keras caches the same data.
 
 
@@ -62,13 +63,13 @@ FASHION_MNIST = Published(
         TEST_IMAGES: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
         TEST_LABELS: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     },
-    # What Keras takes, and the authors' own, whose published address has no https.
+    # The mirror that Keras uses, and that of the authors, whose published address has no https.
     mirrors=(
         "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
         "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
     ),
 )
-# The names of classes that are no digits, by data set.
+# The names of classes that are not digits, by data set.
 CLASSES: dict[str, Sequence[str]] = {
     FASHION_MNIST.name: (
         *("T-shirt", "trouser", "pullover", "dress", "coat"),
@@ -82,14 +83,15 @@ def read_folder(folder: Path) -> dict[str, idx.IdxFile]:
     files = {}
     for name in FILES:
         for path in (folder / name, folder / (name + ".gz")):
-            if os.path.isfile(path):  # not `Path.is_file`, which raises for a forbidden folder
+            # Not `Path.is_file`, which raises an error for a forbidden folder.
+            if os.path.isfile(path):
                 files[name] = idx.read(path)
                 break
     return files
 
 
 def verify(published: Published, files: Mapping[str, idx.IdxFile]) -> dict[str, np.ndarray]:
-    """Verifies files, structure first, and that they agree; returns their arrays by name."""
+    """Verifies the structure of files, then their checksums; returns their arrays by name."""
     arrays = {
         name: idx.images(file) if name in (TRAIN_IMAGES, TEST_IMAGES) else idx.labels(file)
         for name, file in files.items()
@@ -113,7 +115,7 @@ def verify(published: Published, files: Mapping[str, idx.IdxFile]) -> dict[str, 
 
 
 def assemble(published: Published, files: Mapping[str, idx.IdxFile], source: str) -> Dataset:
-    """Returns the data set that the four files hold, once they are verified."""
+    """Returns the data set in the four verified files."""
     arrays = verify(published, files)
     digest = hashlib.sha256()
     for name in FILES:
@@ -131,7 +133,7 @@ def assemble(published: Published, files: Mapping[str, idx.IdxFile], source: str
 
 
 def read_keras_archive(path: Path) -> dict[str, idx.IdxFile]:
-    """Returns the archive's arrays as IDX files, by name, to be verified as those are."""
+    """Returns the arrays of Keras's archive as IDX files by name, which are not verified yet."""
     members = (
         (TRAIN_IMAGES, "x_train", idx.IMAGE_SHAPE),
         (TRAIN_LABELS, "y_train", ()),
@@ -146,7 +148,7 @@ def read_keras_archive(path: Path) -> dict[str, idx.IdxFile]:
             }
     except idx.BrokenFileError:
         raise
-    except Exception as error:  # What they raise of broken files is no closed set.
+    except Exception as error:  # Broken files raise errors of many classes.
         reason = error.args[0] if isinstance(error, KeyError) else error
         raise idx.BrokenFileError(
             str(path), f"cannot be read ({reason}), expected Keras's npz archive of the data set"
@@ -156,7 +158,7 @@ def read_keras_archive(path: Path) -> dict[str, idx.IdxFile]:
 def _member(archive: zipfile.ZipFile, path: Path, member: str, shape: tuple[int, ...]) -> bytes:
     """Returns a member as the contents of an IDX file.
 
-    Not by `np.load(allow_pickle=False)`: that allocates what a header claims before it reads.
+    `np.load(allow_pickle=False)` would allocate the size that a header claims before reading.
     """
 
     def broken(finding: str) -> idx.BrokenFileError:

@@ -9,8 +9,8 @@
     y = tf.contrib.layers.fully_connected(x, 10)
 
 It is `tensorflow.compat.v1` with the names that TensorFlow has removed and the calls that it has
-changed, as scripts see it under `python -m compat run`. The modules of the package hold what else
-such a program needs. TensorFlow loads on the first use.
+changed, as scripts see it under `python -m compat run`. The modules of the package provide the
+other parts of old programs. TensorFlow is imported on the first use.
 """
 
 from compat.v1._view import __dir__, __getattr__  # noqa: F401 - Python asks for them.

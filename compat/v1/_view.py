@@ -1,4 +1,4 @@
-"""Serves the names of `compat.v1` and its modules, such as `compat.v1.contrib.slim`."""
+"""Provides the names of `compat.v1` and its modules, such as `compat.v1.contrib.slim`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from compat.scripts.view import imports, libraries, namespace, python2_builtins
 
 _TOP = "compat.v1."
 _PACKAGES = "packages."
-_FILES = ("era_0x", "packages", "python2")  # Of this package.
-_SPECIAL = ("__all__", *namespace.VERSIONS)  # Python asks modules for others as well.
+_FILES = ("era_0x", "packages", "python2")  # Files of this package.
+_SPECIAL = ("__all__", *namespace.VERSIONS)  # Python asks modules for other special names as well.
 
 
 def __getattr__(name: str) -> Any:
     if name in _FILES or (name[:2] == "__" and name not in _SPECIAL):
-        raise AttributeError(f"module 'compat.v1' has no attribute {name!r}")  # Python imports it.
+        # Python then imports the submodule.
+        raise AttributeError(f"module 'compat.v1' has no attribute {name!r}")
     return getattr(namespace.top(), name)
 
 
@@ -33,7 +34,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname == "models":  # The program's own, as under `compat run`.
+        if fullname == "models":  # A module of the program, as under `compat run`.
             return imports.find_common(fullname)
         below = fullname[len(_TOP) :]
         if not fullname.startswith(_TOP) or below in _FILES or below.startswith("_"):
@@ -42,16 +43,17 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _Loader(importlib.abc.Loader):
-    """Makes a module show the names of the one that it stands for.
+    """Creates a module with the names of another one.
 
-    It is a module of its own, since Python looks for submodules by a module's `__name__`.
+    It is a new module object, since Python finds submodules by a module's `__name__`.
     """
 
     def exec_module(self, module: types.ModuleType) -> None:
         name = module.__name__[len(_TOP) :]
         try:
             shown = _shown(name)
-        except ModuleNotFoundError as error:  # With the reason, which Python would replace.
+        # Keep the reason in the message; Python would replace it.
+        except ModuleNotFoundError as error:
             raise ImportError(str(error), name=module.__name__) from None
 
         def get(attribute: str) -> Any:
@@ -72,23 +74,23 @@ class _Loader(importlib.abc.Loader):
 
 
 def _shown(name: str) -> Any:
-    """Returns what a module below `compat.v1` stands for."""
+    """Returns the name of the module that a module below `compat.v1` stands for."""
     if name.startswith(_PACKAGES):
         package = name[len(_PACKAGES) :]
-        # Only programs of Python 2 import another `pickle`.
+        # Only Python 2 programs import another `pickle`.
         return python2_builtins.PICKLE if package == "pickle" else libraries.module(package)
     full = f"{namespace.TOP}.{name}"
     try:
         return namespace.module(full)
     except ModuleNotFoundError:
-        if full in sys.modules:  # `tensorflow.python` of 1.15 has Python's `platform` as well.
+        if full in sys.modules:  # `tensorflow.python` of 1.15 also contains Python's `platform`.
             return sys.modules[full]
         raise
 
 
 def _install() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    # Not twice, where `compat run` runs the program.
+    # If `compat run` runs the program, this has been done already.
     known = set(namespace.when_loaded)
     namespace.when_loaded.extend(name for name in namespace.FOR_SCRIPTS if name not in known)
     sys.meta_path.insert(0, _Finder())

@@ -6,4 +6,4 @@ from compat.v1.packages.sklearn.cross_validation import train_test_split
 
 from __future__ import annotations
 
-__path__: list[str] = []  # Its modules are found by `compat.v1._view`.
+__path__: list[str] = []  # `compat.v1._view` finds its modules.

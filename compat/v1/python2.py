@@ -4,7 +4,7 @@
 
     half = python2.divide(7, 2)  # 3
 
-Importing the module makes sessions return text where TensorFlow returned `str` in Python 2.
+Importing the module makes sessions return strings where TensorFlow returned `str` in Python 2.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from compat.scripts.view import namespace, python2_builtins
 
 divide = python2_builtins.classic_division
 decode = python2_builtins.classic_decode
-# Those that no conversion of the text replaces, such as `cmp`.
+# Builtins, such as `cmp`, that a conversion of the text cannot replace.
 globals().update({k: v for k, v in python2_builtins.BUILTINS.items() if k[0] != "_"})
 
 _TEXT = "compat.scripts.view.text"
