@@ -30,7 +30,7 @@ def replica_device_setter(
     `worker_device` has no effect there: the coordinator picks the worker.
     """
     if cluster is not None:
-        # Without an evaluator's job or an empty one, which the setter would count.
+        # A job that is the evaluator's, or empty, is left out; the setter would count it.
         cluster = tf1.train.ClusterSpec(ClusterSpec(cluster).as_dict())
     ps_ops = None if ps_ops is None else list(ps_ops)
     return tf1.train.replica_device_setter(

@@ -29,10 +29,10 @@ class Recorded:
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.before = graph.get_operations()
-        self.of_variables: set[Any] = set()  # Those that make variables.
+        self.of_variables: set[Any] = set()  # Operations that create variables.
 
     def operations(self) -> list[Any]:
-        """Returns the operations that calls may run: all but those that initialize something."""
+        """Returns the operations that calls may run: all without initializers."""
         keys = tf1.GraphKeys
         first: list[Any] = [*self.graph.get_collection(keys.TABLE_INITIALIZERS)]
         for runner in self.graph.get_collection(keys.QUEUE_RUNNERS):
@@ -69,14 +69,14 @@ def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]
     order = private.automatic_control_dependencies()
     private.accept_unused()  # TensorFlow would warn of unused operations, but they run.
     with recorded() as made:
-        graph, shown = made.graph, made.before  # Of a function that fails nothing is put in order.
+        graph, shown = made.graph, made.before  # If the function fails, nothing is ordered.
         try:
             with order:
                 try:
                     found = function()
                     shown = [*made.before, *made.operations()]
                 finally:
-                    graph.get_operations = lambda: shown  # TensorFlow orders only these.
+                    graph.get_operations = lambda: shown  # TensorFlow orders only these operations.
         finally:
             del graph.get_operations
     own = made.operations()
@@ -90,14 +90,14 @@ def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]
 
 
 def beside(effects: Sequence[Any], values: Any) -> list[Any]:
-    """Returns those operations that no value of a structure depends on."""
+    """Returns those operations that no value in a structure depends on."""
     flat = tf.nest.flatten(values, expand_composites=True)
     needed = set(dependencies([v for v in flat if isinstance(v, tf.Operation) or _has_op(v)]))
     return [op for op in effects if op not in needed]
 
 
 def _has_op(value: Any) -> bool:
-    """Whether a value is a tensor of a graph, or a variable's; not an eager tensor, as a handle."""
+    """Returns whether a value is a tensor or variable of a graph, not an eager tensor."""
     try:
         return value.op is not None
     except AttributeError:
@@ -130,7 +130,7 @@ def warn_of_left_out(made: Recorded, fetched: Sequence[Any]) -> None:
             continue
         target = op.inputs[0]
         if target.dtype == target.dtype.base_dtype != tf.resource:
-            continue  # Of no variable.
+            continue  # The operation belongs to no variable.
         handle = outside.get(id(target), target)
         name = names.get(id(handle), target.op.name)
         of_replicas = any(_OF_REPLICAS in each.type for each in dependencies([op]))

@@ -15,12 +15,12 @@ class Run:
     services write summaries and checkpoints at its intervals, on the chief only (`is_chief`).
     """
 
-    USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
+    USE_DEFAULT = 0  # The same value as in TensorFlow, since users pass it on.
 
     runtime: Any
     services: Any
     is_chief: bool  # Gives the variables their first values, writes checkpoints and summaries.
-    logdir: str | None  # To which it writes.
+    logdir: str | None  # The folder of its events and checkpoints.
     recovery: CheckpointIO  # The checkpoints of the log folder.
     saver: Any
     save_path: str | None  # Prefix of the checkpoints, without the step.

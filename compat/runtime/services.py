@@ -18,9 +18,9 @@ from compat.runtime.session import Session, Values
 
 
 class Services:
-    """The standard services of a supervisor, without threads: training calls write what is due.
+    """The standard services of a supervisor, without threads: training calls write their results.
 
-    While the services are `running`, training calls check what is due.
+    While the services are `running`, training calls check whether a result is due.
     """
 
     def __init__(self, run: Run) -> None:
@@ -34,7 +34,7 @@ class Services:
         self._counted = 0
 
     def start(self, session: Session) -> None:
-        """Writes what TensorFlow's threads write at their start; training calls write the rest."""
+        """Writes the results that TensorFlow's threads write at their start."""
         run, writer = self._run, self._run.summary_writer
         summaries = run.save_summaries_secs if writer else 0
         self.running = bool(summaries or run.save_model_secs)
@@ -71,13 +71,13 @@ class Services:
         return part[1].wait_for_others(*args, **kwargs)
 
     def stop(self) -> None:
-        """Ends the services; the chief saves what others have updated since it ended its part."""
+        """Ends the services; the chief saves updates that other tasks made after its own end."""
         part, saves = self.part, self.running and bool(self._run.save_model_secs)
         try:
             self._run.coord.raise_requested_exception()
-            error = sys.exc_info()[1]  # That leaves the program.
+            error = sys.exc_info()[1]  # The error that leaves the program.
             fails = isinstance(error, (KeyboardInterrupt, SystemExit)) and not is_success(error)
-        except BaseException:  # Which `Supervisor.stop` raises.
+        except BaseException:  # `Supervisor.stop` raises it.
             fails = True
         follows = not fails and (saves or not self._run.is_chief)
         if part is not None and follows and self.follow_others() and saves:
@@ -94,7 +94,7 @@ class Services:
         summary: bytes | None = None,
         collects: bool = False,
     ) -> None:
-        """Writes what is due after a call that trains; `values` are those of a step, or None.
+        """Writes the due results of a training call; `values` are those of a step, or None.
 
         If the call `collects` the step's own summary operations, `summary` is their result, if a
         summary was due; the values are not written then.

@@ -239,19 +239,20 @@ class Session(abc.ABC):
 
     @abc.abstractmethod
     def run_many(self, step: Step, *stacked: Any, count: int | None = None) -> Values:
-        """Runs several updates; returns the values of the last. On no updates, {}.
+        """Runs several updates; returns the values of the last one, or {} for none.
 
         On the modern runtime one closure, which one worker runs, makes as many of these updates as
-        pay: the session measures what building a larger one takes, and what it saves.
+        saves time: the session measures the time to build a larger closure, and the time that it
+        saves.
 
         Args:
-          step: as for `run`.
-          *stacked: arrays with a row for each update.
-          count: number of updates of a step without arrays; by default 1.
+          step: As for `run`.
+          *stacked: Arrays with a row for each update.
+          count: Number of updates of a step without arrays; by default 1.
 
         Raises:
-          UserError: the arrays have different numbers of rows, or `count` is another one.
-          tf.errors.OutOfRangeError: as `run`; no update was left to make.
+          UserError: The arrays have different numbers of rows, or `count` is another one.
+          tf.errors.OutOfRangeError: As for `run`; no update was left to make.
         """
 
     @abc.abstractmethod
@@ -292,7 +293,7 @@ class Session(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Frees what the session holds."""
+        """Releases the resources of the session."""
 
     def __enter__(self) -> Session:
         return self

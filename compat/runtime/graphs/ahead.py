@@ -355,10 +355,10 @@ class Ahead:
             then()
 
     def _finish_full(self, is_complete: bool = True) -> list[Callable[[], Any]]:
-        """Waits until the full group is made; an error of it ends the group behind it as well.
+        """Waits until the full group is made; its error also ends the group behind it.
 
         Returns:
-          What is to be called afterwards; of a call that `is_complete` that is done.
+          The functions to call afterwards; if the call `is_complete`, they have been called.
         """
         group, behind = self._full, self.group
         if group is None:

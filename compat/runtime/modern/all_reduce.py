@@ -31,7 +31,7 @@ class Replicas:
         with identity.declared_until_started(server.address, server.run):
             server.wait_for_peers(everybody=True)
             if not server.is_chief:
-                # A strategy that is created too early reports the chief as lost, or waits for ever
+                # A strategy that is created too early reports the chief as lost, or waits forever
                 # (2.4 and later).
                 server.monitor([chief_task(server.cluster)], reason_not_serving).wait()
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(

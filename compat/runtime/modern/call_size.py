@@ -1,8 +1,8 @@
-"""How many steps a call makes: what building a larger call costs, against what it saves.
+"""Chooses how many steps a call makes, by the time to build a larger call and the time it saves.
 
-A call takes time of its own, so larger ones train faster; and a call of many steps is a function
-with as many copies of the step, which takes seconds or minutes to build and to optimize. Both are
-measured: a call of one size is built, and timed, before one of the next is considered.
+Each call has an overhead, so larger calls train faster. But a call of many steps is a function with
+as many copies of the step, which takes seconds or minutes to build and to optimize. Both are
+measured: a call of one size is built and timed before the next size is considered.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import collections
 from typing import Callable
 
 MOST_UNROLLED = 50
-STEPS_A_TURN = 10  # Of the loop that a call of more steps is: so many copies.
+STEPS_A_TURN = 10  # A call of more steps is a loop over this many copies.
 _SIZES = (1, 5, 25, MOST_UNROLLED)
-_CALLS = 20  # By which a size is measured.
-# As long as one size alone was measured, all of a call's time may be that of the steps.
+_CALLS = 20  # The number of calls by which a size is measured.
+# With measurements of a single size, all of a call's time may be that of its steps.
 _SHARE_OF_UNKNOWN = 0.25
 # Measurements on a busy machine may be wrong, and a long run is worth a try.
 _SHARE_OF_RUN = 0.01
@@ -29,25 +29,27 @@ class CallSizes:
     """Chooses the sizes of the calls of a step.
 
     Args:
-      warm_up: how many calls of a size are not timed: on several workers the first ones fill what
-        is under way, and each worker builds the function when it is first given it.
+      warm_up: The number of calls of a size that are not timed: with several workers, the first
+        calls fill the queues, and each worker builds the function at its first call.
     """
 
     def __init__(self, warm_up: int = 0) -> None:
         self._warm_up = warm_up
-        self._built: dict[int, float] = {}  # Seconds, by size.
-        self._calls: collections.Counter[int] = collections.Counter()  # After the first.
-        self._secs: dict[int, float] = collections.defaultdict(float)  # Of those that are timed.
+        self._built: dict[int, float] = {}  # Seconds to build a call, by size.
+        # The number of calls after the first one.
+        self._calls: collections.Counter[int] = collections.Counter()
+        # The total time of the timed calls.
+        self._secs: dict[int, float] = collections.defaultdict(float)
         self._made = 0
 
     def choose(self, most: int, left: int | None, announce: Callable[[int, float], object]) -> int:
         """Returns how many of `most` steps the next call makes.
 
         Args:
-          most: steps.
-          left: steps left of the run; None if that is not known: as many as were made.
-          announce: is given the size of a call of several steps that is to be built now, and how
-            many seconds that may take.
+          most: The number of steps that the caller asks for.
+          left: The remaining steps of the run; None if unknown, which stands for the steps so far.
+          announce: Receives the size of a call that will be built now, and the seconds that
+            building may take.
         """
         size = max((size for size in self._built if size <= most), default=1)
         sizes = _SIZES if most <= MOST_UNROLLED else (*_SIZES, most)
@@ -58,7 +60,7 @@ class CallSizes:
         return larger
 
     def record(self, size: int, secs: float) -> None:
-        """Records how long a call has taken, the first one of its size with building it."""
+        """Records the time of a call; for the first call of a size, the time includes building."""
         self._made += size
         if size not in self._built:
             self._built[size] = secs
@@ -68,7 +70,7 @@ class CallSizes:
             self._secs[size] += secs
 
     def is_building(self, size: int) -> bool:
-        """Whether a worker may be building the calls of this size that were made last."""
+        """Returns whether a worker may still be building the calls of this size."""
         return self._calls[size] < self._warm_up or size not in self._built
 
     def _cost(self, size: int, larger: int) -> float:

@@ -57,7 +57,7 @@ def _wait_for_workers(cluster: ClusterSpec) -> None:
 
 def _quiet_destructors() -> None:
     """Suppresses errors of destructors about a lost peer, which has been reported already."""
-    before = getattr(sys, "unraisablehook", None)  # Since Python 3.8.
+    before = getattr(sys, "unraisablehook", None)  # Python 3.8 introduced it.
     lost = tf1.errors.OpError
 
     def hook(failure: Any) -> None:

@@ -6,16 +6,18 @@ from typing import Any, Sequence
 
 from compat.runtime.graphs.nodes import called_functions, scopes
 
-_CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
+# The first input of these operations selects the branch.
+_CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
 
 
 def share(graph_def: Any, prefix: str) -> None:
-    """Names the state inside a graph, so that all copies of it share that; names stay as given."""
+    """Gives the state in a graph shared names, so that all copies use it."""
     for scope, found in scopes(graph_def):
         for node in found:
             if node.op == "OneShotIterator":
-                continue  # Cannot be named: it is shared by the copies in one function alone.
+                # This operation cannot have a shared name: only copies in one function share it.
+                continue
             if "shared_name" in node.attr and not node.attr["shared_name"].s:
                 node.attr["shared_name"].s = f"{prefix}{scope}/{node.name}".encode()
 
@@ -27,7 +29,7 @@ def inputs(graph_def: Any) -> set[str]:
 
 
 def writes(graph_def: Any, handles: Sequence[str]) -> bool:
-    """Whether anything writes to resources of these operations, also in functions it calls."""
+    """Returns whether any operation, also in called functions, writes to these resources."""
     functions = {f.signature.name: f for f in graph_def.library.function}
 
     def any_writes(nodes: Any, handles: set[str]) -> bool:

@@ -31,19 +31,19 @@ class Lifted:
     """The part of a session's graph that a step needs.
 
     The part is copied and not called, because inside a function TensorFlow orders only the
-    operations that read and write a variable. Calls would each have to wait for all results of the
+    operations that read and write a variable. Each call would have to wait for all results of the
     previous one, which takes a message to the parameter servers and back.
 
     Attributes:
-      edges: tensors that the session computes before a call, such as those of queues and readers.
-      targets: operations that the session runs before a call.
-      keys: inputs that tell workers which tensors they average; see `all_reduce`.
-      draws_in_calls: whether it draws random numbers by a seed that each function counts anew.
+      edges: Tensors that the session computes before a call, such as those of queues and readers.
+      targets: Operations that the session runs before a call.
+      keys: Inputs by which workers pair the tensors to average; see `all_reduce`.
+      draws_in_calls: Whether random numbers use a seed that each function counts separately.
 
     Args:
-      session: whose variables it uses.
-      given: tensors of the graph that each copy is given the values of.
-      wanted: what it computes.
+      session: The session of the variables.
+      given: Tensors of the graph whose values each copy receives.
+      wanted: The tensors and operations to compute.
     """
 
     def __init__(self, session: Any, given: Sequence[Any], wanted: Wanted) -> None:
@@ -61,7 +61,7 @@ class Lifted:
         self.targets = sorted(before & {*wanted.operations, *waited}, key=lambda op: op.name)
         with graph.as_default():
             local = {variable.op.name: variable for variable in tf1.local_variables()}
-        # In the order of the program, in which TensorFlow orders what reads and what writes.
+        # In program order, by which TensorFlow orders reads and writes.
         operations = [op for op in graph.get_operations() if op in lifted.operations]
         self._tables = Tables(session, operations)
         self._local = {op.name: local[op.name] for op in operations if op.name in local}
@@ -98,7 +98,7 @@ class Lifted:
         return graphs.writes(self._body, [variable.op.name for variable in variables])
 
     def prepare(self) -> None:
-        """Reads what functions hold as constants: tables, and first values of local variables."""
+        """Reads the constants of functions: tables, and initial values of local variables."""
         self._tables.read()
         for variable in self._local.values():
             self._session.first_of_local(variable)
@@ -134,9 +134,9 @@ class Lifted:
         """Copies the graph into a function; returns the values of the wanted tensors.
 
         Args:
-          tensors: the values of what it is given, then of the edges.
-          resources: that are open in the function.
-          keys: the values of `self.keys`.
+          tensors: The values of `given`, followed by those of the edges.
+          resources: The open resources of the function.
+          keys: The values of `self.keys`.
         """
         function = tf1.get_default_graph()
         inputs = [*self._given, *self.edges, *self.keys]
@@ -174,7 +174,7 @@ class Lifted:
         return handle
 
     def empty(self) -> list[Any]:
-        """Returns outputs for when no step was made: zeros, of length 0 where that is not known."""
+        """Returns outputs for no step: zeros, with length 0 in unknown dimensions."""
         return [
             tf.zeros([size or 0 for size in t.shape] if t.shape.rank is not None else [], t.dtype)
             for t in self._wanted.tensors
@@ -182,7 +182,7 @@ class Lifted:
 
 
 def _value(tensor: Any, like: Any) -> Any:
-    """Returns what a session returns of a tensor; of a variable's handle, the value."""
+    """Returns the value that a session returns for a tensor, or for a variable's handle."""
     if like.dtype == tf.resource and like.op.type == "VarHandleOp":
         return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=like.op.get_attr("dtype"))
     return tf.identity(tensor)

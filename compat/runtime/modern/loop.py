@@ -1,4 +1,4 @@
-"""How a step is run many times in a call: the function that a worker, or this process, runs."""
+"""Runs a step many times in a call: builds the function that a worker, or this process, runs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class Loop:
         """Returns how many of `count` steps the next call makes; see `CallSizes.choose`."""
         if self.streams and self.calls_of_an_update == 1:
             return count if self.step.hands_out else min(count, MOST_UNROLLED)
-        # What draws by a seed that a function counts for itself would draw other numbers in a call.
+        # Random numbers with a seed that each function counts separately would differ in a larger
+        # call.
         if self.calls_of_an_update > 1 or self._lifted.draws_in_calls:
             return 1
         most = count if self.step.hands_out else min(count, MOST_UNROLLED)
@@ -75,7 +76,7 @@ class Loop:
         self._sizes.record(self._size(count), secs)
 
     def is_building(self, count: int) -> bool:
-        """Whether what makes `count` steps may still be built, here or on a worker."""
+        """Returns whether the function for `count` steps may still be under construction."""
         return self._sizes.is_building(self._size(count))
 
     def is_built(self, count: int) -> bool:
@@ -83,12 +84,13 @@ class Loop:
         return self._size(count) in self._functions
 
     def _size(self, count: int) -> int:
-        return 0 if self.streams else count  # A stream's function takes the count.
+        # The function of a stream takes the count as an argument.
+        return 0 if self.streams else count
 
     def function(self, count: int) -> Any:
         """Returns the function that runs `count` steps and returns the values of the last.
 
-        Of a dataset also how many were made, and the index of the worker.
+        With a dataset it also returns the number of steps, and the index of the worker.
         """
         size = self._size(count)
         if size not in self._functions:
@@ -136,7 +138,7 @@ class Loop:
             return unrolled(turns * STEPS_A_TURN, rest + 1)
 
     def _on_elements(self, source: Any, key: Any, count: Any, *stacked: Any) -> Any:
-        """Runs steps as long as there are elements, one after the other."""
+        """Runs steps one after the other until the elements end."""
         data = self._data.opened(source)
         resources = self._lifted.resources()
         first = self._lifted.empty()
@@ -154,7 +156,7 @@ class Loop:
                 return [tf.identity(tensor) for tensor in (made, *last)]
 
             there = element.has_value()
-            if self._replicas is not None:  # They make each step together, or none of them does.
+            if self._replicas is not None:  # Replicas make a step together, or not at all.
                 there = self._replicas.all(there)
             made, *last = tf.cond(there, on_element, on_end)
             return (made, there, *last)
@@ -172,7 +174,7 @@ class Loop:
 
     def arguments(self, stacked: Sequence[Any], count: int) -> Sequence[Any]:
         """Returns the arguments of a call of `function(count)`."""
-        # To the placeholders' types, as feeds of TensorFlow's session are.
+        # Convert to the types of the placeholders, as TensorFlow's session does with feeds.
         arrays = [
             np.asarray(array, tensor.dtype.as_numpy_dtype)
             for array, tensor in zip(stacked, self._passed)

@@ -87,8 +87,8 @@ class ModernRuntime(ProgramRuntime):
         return super().global_step(create)
 
     def _own_device(self) -> str | None:
-        # None undoes the setter, which would place a worker's own variable, and the operations that
-        # update it, on a server.
+        # None disables the setter, which would place a worker's own variable, and the operations
+        # that update it, on a server.
         return None if self.has_coordinator else super()._own_device()
 
     def step(self, definition: StepDefinition) -> Step:
@@ -216,7 +216,7 @@ class _Undecided(graphs.Cluster):
         self._runtime.before_session()
         self._runtime.meet()
         joined = graphs.joined()
-        return graphs.alone if joined is self else joined  # It serves.
+        return graphs.alone if joined is self else joined  # This process serves.
 
 
 class _Coordinating(graphs.Cluster):

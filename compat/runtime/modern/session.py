@@ -1,6 +1,6 @@
 """A session of the modern runtime: schedules steps on workers, or runs them in this process.
 
-All else it runs as a session of the legacy runtime does.
+It runs all other fetches like a session of the legacy runtime.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from compat.runtime.program.variables import initial_value, needs_feed
 from compat.runtime.session import Interrupted, Values, number_of_updates
 
 _READS = ("ReadVariableOp", "Identity")
-_CALLER = "caller"  # The key of a program's own fetches, beside those of hooks.
+_CALLER = "caller"  # The key of the program's own fetches, as opposed to those of hooks.
 
 
 @dataclasses.dataclass(eq=False)
@@ -41,10 +41,10 @@ class _Scheduled:
 
     loop: Loop
     steps: int
-    updates: int  # That each step makes.
+    updates: int  # The number of updates of each step.
     result: Any
-    may_be_building: bool  # It makes no step before its worker has built the function.
-    place: str  # Of a `run_many` it is "inside", or its "end"; "" of no `run_many`.
+    may_be_building: bool  # Before its worker has built the function, the closure makes no step.
+    place: str  # Position in a `run_many`: "inside" or "end"; "" outside of `run_many`.
     is_received: bool = False
     outcome: Outcome | None = None  # The result; None if it was lost.
 
@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
     outputs: list[Any]
     made: int  # Number of steps.
-    worker: int | None  # None if TensorFlow does not show it.
+    worker: int | None  # None if TensorFlow does not provide it.
 
 
 class ModernSession(ProgramSession):
@@ -65,8 +65,8 @@ class ModernSession(ProgramSession):
         self._in_flight: collections.deque[_Scheduled] = collections.deque()
         self._last: dict[Loop, Outcome] = {}
         self._ended: dict[Loop, set[int | None]] = collections.defaultdict(set)
-        # Held by each call that trains, or runs on workers, as long as it takes; calls of a
-        # supervisor's hooks come from within.
+        # Each call that trains, or runs on workers, holds this lock until its end. Hooks of a
+        # supervisor make calls inside such a call.
         self._turn = threading.RLock()
         self._thread = threading.local()
         # One closure at work and one in waiting for each worker.
@@ -80,7 +80,7 @@ class ModernSession(ProgramSession):
         self._data: dict[ModernStep, OwnData] = {}
         self._given: collections.Counter[str] = collections.Counter()
         self._first_of_local: dict[str, np.ndarray] = {}
-        self._keys = 0  # By which workers have found each other's tensors.
+        self._keys = 0  # Keys by which workers find each other's tensors.
         self._steps_of: dict[Any, ModernStep | None] = {}
         super()._begin(supervisor, steps)
 
@@ -111,7 +111,7 @@ class ModernSession(ProgramSession):
         loop = self._loop(step)
         values: Values = {}
         made = 0
-        # Actors, say, need not wait while another thread's call trains.
+        # Other threads, such as actors, need not wait for a call that trains.
         only_looks = not (step.hands_out or loop.trains or loop.streams)
         with contextlib.nullcontext() if only_looks else self._turn:
             while made < count:
@@ -127,7 +127,7 @@ class ModernSession(ProgramSession):
                 made += number
             if self._answers[step]:
                 values = self._values(step, self._answers[step].popleft())
-        return step.structured(values)  # A copy, which the caller may change.
+        return step.structured(values)  # Return a copy, which the caller may change.
 
     def _steps_left(self, loop: Loop) -> int | None:
         if self.last_step is None:
@@ -141,9 +141,9 @@ class ModernSession(ProgramSession):
     def _run_loop(
         self, step: ModernStep, loop: Loop, number: int, arrays: Any, place: str
     ) -> Values:
-        """Runs a step some times, with its summary if that is due."""
+        """Runs a step several times, with its summary if that is due."""
         due = loop.trains and self._collects(step) and self._supervisor.services.summary_due()
-        # Workers that make each step together run the same function, so theirs always has it.
+        # Replicas run the same function, so it always has the summary.
         if due or (loop.trains and step.is_shared and self._collects(step)):
             loop = self._loop(step, [step.summary])
         return self._values(step, self._make(loop, number, arrays, due, place))
@@ -152,7 +152,7 @@ class ModernSession(ProgramSession):
         return step.unpack(*outcome.outputs[: len(step.outputs)])
 
     def _loop(self, step: ModernStep, more: Sequence[Any] = (), others: Any = ()) -> Loop:
-        """Returns the loop of a step that also computes `more`, from the inputs `others` too."""
+        """Returns the loop of a step that also computes `more`, with further inputs `others`."""
         return self._loop_of(step, Wanted([*step.outputs, *more], [], [*step.passed, *others]))
 
     def _loop_of(self, step: ModernStep, wanted: Wanted) -> Loop:
@@ -185,7 +185,7 @@ class ModernSession(ProgramSession):
             yield
 
     def _run_with_hooks(self, fetches: Any, feed: Any, *args: Any, **kwargs: Any) -> Any:
-        """Runs the fetches of a program, which may be a step, and those that its hooks add."""
+        """Runs the fetches of a program, which may be a step, and those of its hooks."""
         own = fetches.get(_CALLER)
         fed = _components(self._of_specs(feed) or {})
         flat = {k: [self._element(f) for f in tf.nest.flatten(v)] for k, v in fetches.items()}
@@ -206,7 +206,7 @@ class ModernSession(ProgramSession):
         }
 
     def _of_step(self, fetch: Any, step: ModernStep, inputs: set[str]) -> Any:
-        """Returns the summary of the step in place of that of all steps."""
+        """Replaces the merged summary of all steps by the summary of this step."""
         is_merged = getattr(getattr(fetch, "op", None), "type", "") == "MergeSummary"
         if is_merged and step.root.summary is not None and needs_feed(fetch, inputs):
             return step.root.summary
@@ -217,8 +217,8 @@ class ModernSession(ProgramSession):
     ) -> list[Any]:
         """Runs the part of a step that computes the fetches, and then the other fetches.
 
-        Where the fetches of a whole step are `is_joined` by none that need the same call, values
-        may be those of a call that was made earlier.
+        If the fetches of a whole step are not `is_joined` with others that need the same call, the
+        values may be those of an earlier call.
         """
         names = [tensor.name for tensor in step.outputs]
         computed = [f for f in fetches if self._is_computed_by(f, step)]
@@ -248,7 +248,7 @@ class ModernSession(ProgramSession):
     def _in_order(self, fetches: Sequence[Any], feed: Any = None) -> Any:
         """Waits for scheduled steps if fetches depend on them; returns the feed of the call.
 
-        The global step alone is the planned one, for which nobody waits.
+        The global step alone is the planned step, so it needs no waiting.
         """
         if all(scheduled.is_received for scheduled in self._in_flight):
             return feed
@@ -273,10 +273,10 @@ class ModernSession(ProgramSession):
         return self._step_that_computes([fetch]) is step.root
 
     def _step_that_computes(self, fetches: Sequence[Any]) -> ModernStep | None:
-        """Returns the step whose inputs or updates are needed for fetches, if there is one.
+        """Returns the step whose inputs or updates the fetches need, or None.
 
         Raises:
-          UserError: they need those of two steps.
+          UserError: The fetches need those of two steps.
         """
         flat = [f for f in fetches if isinstance(f, (tf.Tensor, tf.Operation))]
         key = tuple(f.name for f in flat)
@@ -291,7 +291,7 @@ class ModernSession(ProgramSession):
         return self._steps_of[key]
 
     def name_of_own(self, name: str) -> str:
-        """Returns the name by which functions of this session find a variable of a worker's own."""
+        """Returns the name by which functions of this session find a worker's own variable."""
         return f"local/{id(self)}/{name}"
 
     def first_of_local(self, variable: Any) -> np.ndarray:
@@ -309,7 +309,7 @@ class ModernSession(ProgramSession):
         return [np.stack(column) for column in zip(*rows)]
 
     def next_keys(self, count: int) -> int:
-        """Returns the first of so many keys, by which workers find each other's tensors."""
+        """Returns the first of `count` keys, by which workers find each other's tensors."""
         first, self._keys = self._keys, self._keys + count
         return first
 
@@ -319,7 +319,7 @@ class ModernSession(ProgramSession):
         arguments = self._made_eagerly(lambda: loop.arguments(arrays, count))
         is_first, began = not loop.is_built(count), time.monotonic()
         if loop.step.hands_out:
-            # The first call of a size is waited for, to know how long building it takes.
+            # Wait for the first call of a size, to measure the time of building it.
             outcome = self._run_on_workers(loop, count, arguments, wait, is_first, place)
         else:
             outcome = self._run_alone(loop, count, arguments, is_first)
@@ -341,7 +341,8 @@ class ModernSession(ProgramSession):
         self, loop: Loop, count: int, arguments: Any, is_asked: bool, is_first: bool, place: str
     ) -> Outcome:
         if loop.calls_of_an_update > 1 and loop.completes_update:
-            # After the others, so that it finds all gradients, and before those of the next update.
+            # Place it after the others, so that it finds all gradients, and before those of the
+            # next update.
             is_asked = True
             while self._in_flight:
                 self._collect()
@@ -352,13 +353,13 @@ class ModernSession(ProgramSession):
             elif all(scheduled.loop is not loop for scheduled in self._in_flight):
                 raise _end_of_data()
             made = False
-            # The first call is waited for: it has values to give, and errors come out at once.
-            # At the end of the data each call waits for one that was scheduled before.
+            # Wait for the first call: the session needs its values, and its errors should be raised
+            # at once. At the end of the data each call waits for one that was scheduled before.
             while self._in_flight and (wait or not made and self._must_collect(loop)):
                 made = self._collect() is loop
             goes_on = not wait and len(self._ended[loop]) < self.num_workers
             if loop in self._last and (made or goes_on):
-                if is_asked:  # For its own outcome, not for that of a call before it.
+                if is_asked:  # The result is for this call, not for an earlier one.
                     self._answers[loop.step].clear()
                 return self._last[loop]
 
@@ -367,7 +368,7 @@ class ModernSession(ProgramSession):
         return too_many or loop not in self._last or len(self._ended[loop]) >= self.num_workers
 
     def _schedule(self, loop: Loop, count: int, arguments: Any, place: str) -> None:
-        # Traced with the first call, and then stored on all servers.
+        # The first call traces it; then all servers store it.
         schedule = self._runtime.coordinator.schedule
         function = loop.function(count)
         result = self._wait(functools.partial(schedule, function, args=arguments))
@@ -377,7 +378,7 @@ class ModernSession(ProgramSession):
         self.planned_step += count * updates
 
     def _collect(self) -> Loop | None:
-        """Waits for the closure that was scheduled first; returns its loop if it made any."""
+        """Waits for the oldest closure; returns its loop if it made any steps."""
         scheduled = self._in_flight.popleft()
         try:
             self._receive(scheduled)
@@ -386,7 +387,8 @@ class ModernSession(ProgramSession):
             self._give_up_building()
             raise
         if scheduled.outcome is None:
-            return scheduled.loop  # The steps are made: others' values stand for theirs.
+            # The steps are made; the values of another call replace the lost ones.
+            return scheduled.loop
         if not scheduled.outcome.made:
             return None
         self._record(scheduled.loop, scheduled.outcome)
@@ -411,7 +413,7 @@ class ModernSession(ProgramSession):
             self._ended[loop].add(outcome.worker)
             self.planned_step -= (count - outcome.made) * scheduled.updates
         if outcome.made and not loop.streams:
-            # None if TensorFlow does not show it.
+            # None if TensorFlow does not provide it.
             worker = worker_of(private.device_of(scheduled.result))
             outcome = outcome._replace(worker=worker)
         if outcome.made:
@@ -419,7 +421,7 @@ class ModernSession(ProgramSession):
         scheduled.is_received, scheduled.outcome = True, outcome
 
     def _give_up_building(self) -> None:
-        """Forgets calls that are not received, and have made no step as far as anybody can tell."""
+        """Drops pending calls that, as far as is known, have made no step."""
         for scheduled in [*self._in_flight]:
             if scheduled.may_be_building and not scheduled.is_received:
                 self._in_flight.remove(scheduled)
@@ -446,13 +448,13 @@ class ModernSession(ProgramSession):
             self._supervisor.services.after_training_call(self, values, summary, collects)
 
     def _collects(self, step: ModernStep) -> bool:
-        """Whether summaries are those of a step's summary operations, and not its values."""
+        """Returns whether summaries come from a step's summary operations, not from its values."""
         supervisor = self._supervisor
         default = supervisor.summary_op is supervisor.USE_DEFAULT
         return step.summary is not None and default and supervisor.services.running
 
     def _recoverable(self, function: Callable[[], Any]) -> Any:
-        # A coordinator that has lost a server ends, to be started again.
+        # A coordinator that has lost a server exits, and has to be restarted.
         return function() if self._runtime.hands_out else super()._recoverable(function)
 
     def _made_eagerly(self, function: Callable[[], Any]) -> Any:
@@ -460,9 +462,9 @@ class ModernSession(ProgramSession):
             return function()
 
     def _wait(self, function: Callable[[], Any], is_long: bool = False) -> Any:
-        """Returns what `function` does eagerly, or raises if a task of the cluster is lost.
+        """Runs `function` eagerly and returns its result; raises if a task of the cluster is lost.
 
-        Alone, it is given up when the session is overdue only if it `is_long`.
+        Without a cluster, an overdue session gives up the call only if it `is_long`.
         """
         is_given_up = threading.Event()
 
@@ -480,7 +482,7 @@ class ModernSession(ProgramSession):
             raise
 
     def _check_building(self) -> None:
-        """Raises `Interrupted` if nobody waits any more for what this thread builds."""
+        """Raises `Interrupted` if the result that this thread builds is no longer needed."""
         if self._thread.is_given_up.is_set():
             raise Interrupted
         self.check_overdue()
@@ -519,7 +521,8 @@ class ModernSession(ProgramSession):
 
     def leave(self) -> None:
         super().leave()
-        self.any_worker(False)  # Together: those that are left would take the first for lost.
+        # All workers stop together: the remaining ones would consider the first as lost.
+        self.any_worker(False)
 
     def close(self) -> None:
         self._in_flight.clear()

@@ -1,4 +1,4 @@
-"""A step of the modern runtime: part of the program's graph, with inputs for what workers read."""
+"""A step of the modern runtime: a part of the program's graph, with inputs for workers' data."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ModernStep(ProgramStep):
 
 
 def made_outside(what: str) -> str:
-    """Returns the error message for a variable that workers of a cluster do not find."""
+    """Returns the error message for a variable that the workers of a cluster do not find."""
     return (
         f"{what} was made outside of `with compat.device(...)`, so this task would train alone; "
         "make variables and steps inside it"
