@@ -3,7 +3,7 @@
     from compat._tensorflow import tf, tf1  # tensorflow.compat.v2, tensorflow.compat.v1
 
 TensorFlow is imported on the first access to an attribute. `release` has more such facts, `private`
-what has no public name.
+the parts without a public name.
 """
 
 from compat._tensorflow.release import coordinator_module, quietly, tf, tf1, version

@@ -1,7 +1,7 @@
-"""Gives today's datasets the iterators of TensorFlow 1.x.
+"""Adds the iterators of TensorFlow 1.x to today's datasets.
 
-An installed package imports today's TensorFlow, so that the datasets that it returns to a program
-of 1.x lack the methods and attributes that only `tf.compat.v1.data.Dataset` still has.
+An installed package imports today's TensorFlow. So the datasets that it returns to a program of 1.x
+lack the methods and attributes that only `tf.compat.v1.data.Dataset` still has.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ATTRIBUTES = ("output_classes", "output_shapes", "output_types")
 
 
 def give_iterators() -> None:
-    """Adds what is missing to `tf.data.Dataset`; further calls do nothing."""
+    """Adds the missing methods to `tf.data.Dataset`; further calls do nothing."""
     kind = tf.data.Dataset
     for name in _ITERATORS:
         if not hasattr(kind, name):

@@ -18,7 +18,7 @@ from compat.errors import UserError
 
 PACKAGES = ("tf_slim", "tensorflow_estimator")
 
-# A former name in tensorflow.python, and where it is today.
+# Old names in tensorflow.python, and their new locations.
 _NAMES = {
     "framework.ops:IndexedSlices": "framework.indexed_slices:IndexedSlices",
     "framework.ops:Tensor": "framework.tensor:Tensor",
@@ -60,7 +60,7 @@ def put_back() -> None:
     find = getattr(layers, "__getattr__", None)
     if find is not None:
         layers.__getattr__ = functools.partial(_normalization, find)
-    # What Estimator used with a distribution strategy; without a cluster it has nothing to do.
+    # Estimators with a distribution strategy use it; without a cluster it has no effect.
     name = _INSIDE + "distribute.estimator_training"
     if _import(name) is None:
         module: Any = types.ModuleType(name)
@@ -104,7 +104,8 @@ def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
     strategy = config._train_distribute
     by_servers = isinstance(strategy, tf1.distribute.experimental.ParameterServerStrategy)
     if jobs and by_servers and not remote and strategy.num_replicas_in_sync == 1:
-        # Then it does what an Estimator does without one: each worker updates the variables.
+        # Without this module, an Estimator trains as without a strategy: each worker updates the
+        # variables.
         config._train_distribute = config._eval_distribute = None
         config._init_distributed_setting_from_environment_var(_with_chief(tf_config))
         config._maybe_overwrite_session_config_for_distributed_training()

@@ -1,8 +1,8 @@
 """`tf1.layers` and `tf1.nn.rnn_cell`, which TensorFlow 2.16 and later have with Keras 2 only.
 
-There `tf.keras` is Keras 3, and both modules refuse every name, unless the whole process is set to
-Keras 2 (`TF_USE_LEGACY_KERAS`). Here they come from the package tf-keras on first use, and
-`tf.keras` stays what it is.
+In these releases `tf.keras` is Keras 3, and both modules refuse every name, unless the whole
+process uses Keras 2 (`TF_USE_LEGACY_KERAS`). This module provides the names from the package
+tf-keras on first use, and does not change `tf.keras`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from typing import Any
 from compat.errors import UserError
 
 _V1 = "tensorflow.compat.v1."
-# Each tf-keras allows one line of TensorFlow; raise it when the next one is there.
+# Each tf-keras supports one line of TensorFlow; raise the version when the next tf-keras is
+# released.
 _LAST_KERAS_2 = "2.21.0"
 _LEGACY = "tf_keras.api._v1.keras.__internal__.legacy."
 
 
 class MissingPackage(UserError, AttributeError):
-    """The package that serves a name is not installed."""
+    """The package that provides a name is not installed."""
 
 
 class _OfKeras2(types.ModuleType):
@@ -49,7 +50,7 @@ class _OfKeras2(types.ModuleType):
 
 
 def without(name: str, package: str) -> str:
-    """Returns what is said of a name whose package is not installed."""
+    """Returns the error message for a name whose package is not installed."""
     how = "is not installed; pip install 'compat-experiments[scripts]'"
     installed = str(importlib.import_module("tensorflow").__version__)
     line = ".".join(installed.split(".")[:2])
@@ -62,11 +63,12 @@ def without(name: str, package: str) -> str:
 
 
 def _hide_unfit(release: str) -> None:
-    """Makes a tf-keras of before 2.16, which a newer TensorFlow cannot import, count as missing.
+    """Makes a tf-keras before 2.16 count as missing, since a newer TensorFlow cannot import it.
 
-    pip installs it where no other one allows the installed TensorFlow.
+    pip installs such a version if no other version allows the installed TensorFlow.
     """
-    from importlib import metadata  # Of Python 3.8, which these releases need.
+    # The module exists from Python 3.8 on, which these releases need.
+    from importlib import metadata
 
     try:
         version = metadata.version("tf-keras")
@@ -77,11 +79,11 @@ def _hide_unfit(release: str) -> None:
 
 
 def serve(v1: Any) -> None:
-    """Gives `tensorflow.compat.v1` its layers and cells where it would refuse their names."""
-    if type(vars(v1).get("keras")).__name__ == "KerasLazyLoader":  # Since 2.15.
+    """Adds layers and cells to `tensorflow.compat.v1` if it would refuse their names."""
+    if type(vars(v1).get("keras")).__name__ == "KerasLazyLoader":  # The loader exists since 2.15.
         _hide_unfit(v1.__version__)
     if os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True"):
-        return  # TensorFlow itself takes them from tf-keras.
+        return  # TensorFlow itself imports them from tf-keras.
     for parent, name in ((v1, "layers"), (v1.nn, "nn.rnn_cell")):
         last = name.rpartition(".")[2]
         if type(getattr(parent, last, None)).__name__ == "KerasLazyLoader":

@@ -1,4 +1,4 @@
-"""Private parts of TensorFlow, each asked for here alone, and what happens where it is gone.
+"""Private parts of TensorFlow: the only place that uses them, with the effect if one is removed.
 
 They exist from 1.15 to 2.21, unless a function names other releases.
 """
@@ -42,14 +42,14 @@ def poll_every(manager: Any, default_secs: int, seconds: int) -> None:
 
 
 def device_filters(session: Any) -> list[str]:
-    """Returns those of a session's configuration; where it is gone, an `AttributeError`."""
+    """Returns the device filters of a session's configuration; if removed, an `AttributeError`."""
     return list(session._config.device_filters)
 
 
 def creator_arguments(creator: Any) -> dict[str, Any]:
-    """Returns the arguments of one of TensorFlow's session creators, of which it is the attributes.
+    """Returns the arguments of one of TensorFlow's session creators, which are its attributes.
 
-    Where these have other names, the session has the default arguments.
+    If these have other names, the session has the default arguments.
     """
     return {name.lstrip("_"): value for name, value in vars(creator).items()}
 
@@ -61,7 +61,7 @@ def bulk_saver_builder() -> Any:
 
 def expect_single_steps(hook: Any) -> None:
     """Makes a `CheckpointSaverHook` expect one step a call; where gone, an `AttributeError`."""
-    hook._set_steps_per_run(1)  # For calls of several steps, TPUs set it later.
+    hook._set_steps_per_run(1)  # Only TPUs set more, later, for calls of several steps.
 
 
 def write_graph(supervisor: Any) -> None:
@@ -76,10 +76,10 @@ def forget_graph(supervisor: Any) -> None:
 
 @contextlib.contextmanager
 def extendable(graph: Any) -> Iterator[None]:
-    """Lets a graph that a session runs take operations, also one that is final.
+    """Allows adding operations to a graph that a session runs, even if the graph is final.
 
-    Supervisors make graphs final so that no program adds operations with each update. Where the
-    method is gone, a call of several updates fails with an `AttributeError`.
+    Supervisors make graphs final so that no program adds operations with each update. If the method
+    is removed, a call of several updates fails with an `AttributeError`.
     """
     final = graph.finalized
     if final:
@@ -92,9 +92,9 @@ def extendable(graph: Any) -> Iterator[None]:
 
 
 def slice_info(variable: Any) -> Any:
-    """Returns the `SaveSliceInfo` of a part of a partitioned variable; None of a whole one.
+    """Returns the `SaveSliceInfo` of a part of a partitioned variable; None for a whole variable.
 
-    Where it is gone, a part is saved as a variable of its own.
+    If it is removed, a part is saved as a separate variable.
     """
     return getattr(variable, "_save_slice_info", None)
 
@@ -113,16 +113,16 @@ def set_slice_info(variable: Any, part: Any) -> None:
 
 
 def sum_of_workers(tensor: Any, workers: int, group: int, key: Any) -> Any:
-    """Returns the sum of the tensors of all workers, which have a key in common.
+    """Returns the sum of the tensors of all workers, which use the same key.
 
-    The operation is that of `MultiWorkerMirroredStrategy`, whose own keys are counted in a function
-    of TensorFlow 2 alone. Where it is gone, an `AttributeError`.
+    The operation is that of `MultiWorkerMirroredStrategy`, whose own keys are only counted in
+    functions of TensorFlow 2. If it is removed, the call fails with an `AttributeError`.
 
     Args:
-      tensor: of this worker.
-      workers: their number.
-      group: a number for the workers.
-      key: an int32 scalar, another one for each sum.
+      tensor: The tensor of this worker.
+      workers: The number of workers.
+      group: A number for the group of workers.
+      key: An int32 scalar, different for each sum.
     """
     sum_up: Any = tf.raw_ops.CollectiveReduceV2
     more: dict[str, Any] = (
@@ -152,8 +152,8 @@ def register_function(definition: Any) -> None:
 def keep_functions() -> None:
     """Keeps traced functions on servers, and in memory, after Python has deleted them.
 
-    To remove them logs an error for a server that has exited, and blocks forever for one that does
-    not answer. Where the method is gone, nothing has to be kept.
+    Removing a function logs an error if a server has exited, and blocks forever if a server does
+    not answer. If the method is gone, TensorFlow does not remove functions.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     if hasattr(context.Context, "remove_function"):
@@ -161,10 +161,10 @@ def keep_functions() -> None:
 
 
 def run_threads_eagerly() -> None:
-    """Makes the threads of coordinators run functions, though this process builds graphs.
+    """Makes the threads of coordinators run functions eagerly, although this process builds graphs.
 
-    They have the mode of the process. Where their module makes its threads in another way, a step
-    of a cluster fails with an error about a graph.
+    By default threads have the mode of the process. If the module creates its threads in another
+    way, a step of a cluster fails with an error about a graph.
     """
     module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
 
@@ -178,17 +178,17 @@ def run_threads_eagerly() -> None:
 
 
 def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = None) -> Any:
-    """Returns what `make` returns on each worker, of the type `spec`, for a scheduled function.
+    """Returns the results of `make`, of type `spec`, on each worker, for a scheduled function.
 
-    `make` is called in this process once for each worker, with the worker's device around it, and
-    again for one that was replaced. `create_per_worker_dataset`, the public way, calls its function
-    once for all, so that none can be given its own shard (2.4 to 2.21). Where the private way is
-    gone, a step with a dataset fails with an `AttributeError`.
+    `make` is called in this process once for each worker, in the scope of the worker's device, and
+    again for a worker that was replaced. The public function `create_per_worker_dataset` calls its
+    function once for all workers, so it cannot give each worker its own shard (2.4 to 2.21). If the
+    private function is removed, a step with a dataset fails with an `AttributeError`.
     """
     values = coordinator._create_per_worker_resources(make)
     spec = tf.TensorSpec([], tf.int64) if spec is None else spec
     for value in values._values:
-        if hasattr(value, "_set_type_spec"):  # Until 2.5 or so.
+        if hasattr(value, "_set_type_spec"):  # Releases until about 2.5 lack it.
             value._set_type_spec(spec)
         else:
             value._type_spec = spec
@@ -196,18 +196,18 @@ def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = Non
 
 
 def device_of(result: Any) -> str:
-    """Returns the device of what a scheduled function returned; empty where it is not shown."""
-    # By the name that 2.4 has for it, and by that of later releases.
+    """Returns the device on which a scheduled function ran; empty if it is unknown."""
+    # The first name is that of 2.4, the second that of later releases.
     made = tf.nest.flatten(getattr(result, "_values", getattr(result, "_value", None)))
     return str(getattr(made[0], "device", ""))
 
 
-@functools.lru_cache(maxsize=None)  # Once a process, however often it connects.
+@functools.lru_cache(maxsize=None)  # Once per process, even if it connects several times.
 def give_back_steps() -> None:
-    """Has a worker that is lost while its iterators are made give back the step it was to make.
+    """Makes a worker that is lost while its iterators are created return its step.
 
-    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself. Where the function is gone,
-    that is mended.
+    In TensorFlow 2.4 to 2.10 the worker keeps the step until it has returned. If the function is
+    removed, the fault is fixed.
     """
     module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
     check = getattr(module, "_maybe_rebuild_remote_values", None)
@@ -216,7 +216,8 @@ def give_back_steps() -> None:
 
     def rebuild(worker: Any, value: Any) -> None:
         if getattr(getattr(value, "_status", None), "name", "") == "ABORTED":
-            value._rebuild_on(worker)  # What it raises gives back the step; `check` would wait.
+            # The error of this call returns the step; `check` would wait.
+            value._rebuild_on(worker)
 
     def rebuild_and_check(worker: Any, values: Any) -> Any:
         tf.nest.map_structure(functools.partial(rebuild, worker), values)
@@ -226,11 +227,11 @@ def give_back_steps() -> None:
 
 
 def before_reset(coordinator: Any, wait: Callable[[], None]) -> None:
-    """Has a coordinator call `wait` before it resets the connections to its cluster.
+    """Makes a coordinator call `wait` before it resets the connections to its cluster.
 
-    TensorFlow 2.4 drops what belongs to them as soon as a worker is lost; whatever runs at that
-    moment, such as a read of a variable, may crash the process. Where `cluster` is gone, as in
-    later releases, nothing is dropped.
+    TensorFlow 2.4 deletes the objects of the connections as soon as a worker is lost. An operation
+    that runs at that moment, such as a read of a variable, may crash the process. If `cluster` is
+    missing, as in later releases, nothing is deleted.
     """
     if not hasattr(coordinator, "cluster"):
         return
@@ -248,7 +249,7 @@ def before_reset(coordinator: Any, wait: Callable[[], None]) -> None:
 def profile_class() -> Any:
     """Returns the protobuf of a profile, `XSpace`, which has no public name.
 
-    Until 2.16 or so it is in the first module. Where it is in neither, profiles have no summary.
+    Until about 2.16 it is in the first module. If it is in neither, profiles have no summary.
     """
     for package in ("core", "tsl"):
         with contextlib.suppress(ImportError):
@@ -276,7 +277,7 @@ def event_writers() -> tuple[Any, ...]:
 
 
 def automatic_control_dependencies() -> Any:
-    """Returns a context in which what has state runs, in order; where gone, an `ImportError`."""
+    """Returns a context where stateful operations run, in order; if removed, an `ImportError`."""
     name = "tensorflow.python.framework.auto_control_deps"
     return importlib.import_module(name).AutomaticControlDependencies()
 
@@ -287,20 +288,21 @@ def saved_model_builder() -> Any:
 
 
 def current_variable_store() -> Any:
-    """Returns what `get_variable` asks for variables; where it is gone, an `AttributeError`."""
+    """Returns the store that `get_variable` uses; if removed, an `AttributeError`."""
     return importlib.import_module(_VARIABLE_SCOPE)._get_default_variable_store()
 
 
 def with_variable_store(store: Any) -> Any:
-    """Returns a context where `get_variable` asks this store; where gone, an `AttributeError`."""
+    """Returns a context where `get_variable` uses this store; if removed, an `AttributeError`."""
     return importlib.import_module(_VARIABLE_SCOPE).with_variable_store(store)
 
 
 def forget_eager_default() -> None:
     """Makes `tf.init_scope` in a branch or loop mean the program's graph, not eager execution.
 
-    TensorFlow keeps in its context, where that was made before eager execution was disabled, as by
-    `tf.config`, what was the default. Where the class is gone, an `AttributeError`.
+    TensorFlow stores the default mode in its context. If the context was created before eager
+    execution was disabled, as by `tf.config`, that mode is wrong. If the class is removed, an
+    `AttributeError`.
     """
     context = importlib.import_module("tensorflow.python.eager.context")
     made = context.context_safe()
@@ -309,16 +311,16 @@ def forget_eager_default() -> None:
 
 
 def _leave_devices_out_of_functions() -> None:
-    """Traces functions of graphs, as of `Dataset.map`, as TensorFlow 2 does where it runs eagerly.
+    """Traces functions of graphs, such as those of `Dataset.map`, as in eager mode of TensorFlow 2.
 
-    Their bodies have the devices of what calls them. Else those of device functions around, such as
-    `replica_device_setter`, become part of them, which name tasks that a session in this process
-    does not have. Where what is replaced is gone, an `AttributeError`.
+    The operations of a function then have the device of the operation that calls it. Otherwise
+    device functions such as `replica_device_setter` would place them on tasks that a session in
+    this process does not have. If a replaced function is removed, an `AttributeError`.
     """
     functions: Any = importlib.import_module("tensorflow.python.framework.func_graph")
     assert callable(functions.device_stack_has_callable)
     functions.device_stack_has_callable = lambda stack: False
-    # The branches and bodies of `tf.cond` and `tf.while_loop` copy them in any case.
+    # `tf.cond` and `tf.while_loop` copy their branches and bodies in any case.
     name = "tensorflow.python.ops.control_flow_v2_func_graphs"
     graphs: Any = importlib.import_module(name).ControlFlowFuncGraph
     begin = graphs.__init__
@@ -330,10 +332,10 @@ def _leave_devices_out_of_functions() -> None:
         outside = self.outer_graph
         while isinstance(outside, graphs):
             outside = outside.outer_graph
-        # Not of a function, which has tasks of its own.
+        # Skip functions with tasks of their own.
         self.compat_is_of_program = not isinstance(outside, graphs.__mro__[1])
 
-    # Nor do operations there have the task of a variable that they are colocated with.
+    # Operations in the function also ignore the task of a variable that they are colocated with.
     create = graphs._create_op_internal
 
     @functools.wraps(create)
@@ -353,15 +355,15 @@ def sessions_are_replaced() -> bool:
 
 
 def replace_in_sessions(session: Any) -> None:
-    """Makes all sessions of TensorFlow ask an object of ours what to do.
+    """Makes all sessions of TensorFlow run calls by an object of ours.
 
-    It replaces methods that are the same from 2.4 to 2.21. Where one is gone, `compat run
+    It replaces methods that are the same from 2.4 to 2.21. If one is removed, `compat run
     --runtime=modern` fails with an `AttributeError`.
 
     Args:
-      session: a class, made of a session's target and graph, with `target`, `extend()`,
-        `run(in_session, fetches, operations, fed, options)`, which returns None for what
-        TensorFlow's session is to run, `cancel()` and `close()`.
+      session: A class, created from a session's target and graph, with `target`, `extend()`,
+        `run(in_session, fetches, operations, fed, options)`, which returns None if TensorFlow's
+        session is to run the call, `cancel()` and `close()`.
     """
     base = _base_session()
     init, extend, close = base.__init__, base._extend_graph, base.close
@@ -373,7 +375,7 @@ def replace_in_sessions(session: Any) -> None:
         self.compat_session = session(target, graph)
         opened = self.compat_session.target
         init(self, opened, graph, config)
-        if opened != target:  # The program asks for the one that it has given.
+        if opened != target:  # The program reads the target that it has passed.
             self._target = target.encode() if isinstance(target, str) else target
 
     def extend_graph(self: Any) -> None:
@@ -397,18 +399,18 @@ def before_calls(
     closed: Callable[..., None],
     left: Callable[..., None],
 ) -> None:
-    """Makes all sessions of TensorFlow ask before a call whether it is to be made now.
+    """Makes all sessions of TensorFlow ask, before a call, whether to make the call now.
 
-    Where a method is gone, it fails with an `AttributeError`.
+    If a method is removed, it fails with an `AttributeError`.
 
     Args:
-      called: is given the session, what runs tensors and operations in it with the call's feed,
-        the tensors and operations that are fetched, the feed by tensors, and whether the call has
-        options; it returns values, or None for a call that is made now.
-      other: is called before a partial run.
-      closed: is called with a session before that is closed.
-      left: is called with a session and the arguments of its `__exit__`, which may close it in
-        another thread.
+      called: Receives the session, a function that runs tensors and operations in it with the feed
+        of the call, the fetched tensors and operations, the feed by tensors, and whether the call
+        has options. Returns values, or None to make the call now.
+      other: Called before a partial run.
+      closed: Called with a session before it is closed.
+      left: Called with a session and the arguments of its `__exit__`, which may close it in another
+        thread.
     """
     base = _base_session()
     base.compat_called = staticmethod(called)
@@ -419,7 +421,7 @@ def before_calls(
 
 
 def _call_before(owner: Any, name: str, before: Callable[..., None]) -> None:
-    """Calls something before a method, on its arguments; where that is gone, it fails."""
+    """Calls `before` before a method, with its arguments; fails if the method is removed."""
     method = getattr(owner, name)
 
     @functools.wraps(method)
@@ -432,9 +434,9 @@ def _call_before(owner: Any, name: str, before: Callable[..., None]) -> None:
 
 @functools.lru_cache(maxsize=None)
 def _ask_in_calls() -> None:
-    """Makes sessions ask what `before_calls` and `replace_in_sessions` were given, in this order.
+    """Makes sessions call the functions of `before_calls` and `replace_in_sessions`, in this order.
 
-    Where the method or its arguments have changed, it fails with an `AttributeError`.
+    If the method or its arguments change, it fails with an `AttributeError`.
     """
     base = _base_session()
     call = base._call_tf_sessionrun
@@ -470,13 +472,13 @@ def _ask_in_calls() -> None:
 def before_summaries(
     written: Callable[[Sequence[Any], Callable[..., Any]], None], other: Callable[..., None]
 ) -> None:
-    """Makes writers of TensorFlow ask before they write a summary when to do so.
+    """Makes writers of TensorFlow ask, before they write a summary, when to write it.
 
-    Where their module is gone, it fails with an `ImportError`.
+    If their module is removed, it fails with an `ImportError`.
 
     Args:
-      written: is given a summary and its step, and what writes these two.
-      other: is called before a writer is flushed or closed.
+      written: Receives a summary, its step, and a function that writes these two.
+      other: Called before a writer is flushed or closed.
     """
     module = importlib.import_module("tensorflow.python.summary.writer.writer")
     kind = module.SummaryToEventTransformer
@@ -492,12 +494,12 @@ def before_summaries(
 
 
 def step_of_replicas(optimizer: Any) -> Any:
-    """Returns the local variable of a `SyncReplicasOptimizer`; None where it has none, as ours."""
+    """Returns the local variable of a `SyncReplicasOptimizer`; None if it has none, as ours."""
     return getattr(optimizer, "_local_step", None)
 
 
 def resource_variable() -> Any:
-    """Returns the class of resource variables, also of graphs; where it is gone, it fails."""
+    """Returns the class of resource variables, also of graphs; fails if it is removed."""
     return importlib.import_module(
         "tensorflow.python.ops.resource_variable_ops"
     ).BaseResourceVariable
@@ -517,14 +519,14 @@ def eager_mode() -> Any:
 
 
 def cancellation_manager() -> Any:
-    """Returns what cancels calls of functions; where it is gone, an `AttributeError`."""
+    """Returns an object that cancels calls of functions; if removed, an `AttributeError`."""
     return _imported("tensorflow.python.eager.cancellation").CancellationManager()
 
 
 def tensor_in_memory_of(array: Any, dtype: Any) -> Any:
-    """Returns an eager tensor that has the memory of an array, if that is aligned; else a copy.
+    """Returns an eager tensor that shares the memory of an array, if aligned, or else a copy.
 
-    Where the constructor is gone, an `AttributeError`.
+    If the constructor is removed, an `AttributeError`.
     """
     tensor, context = _eager()
     return tensor(array, context.device_name, dtype.as_datatype_enum)
@@ -544,11 +546,11 @@ def _imported(name: str) -> Any:
 
 
 def caller(function: Any) -> Callable[[Sequence[Any], Any], Any]:
-    """Returns a function that calls a concrete function, in whatever mode its thread is.
+    """Returns a function that calls a concrete function, in graph or eager mode.
 
     It takes tensors and the call's `cancellation_manager`, and returns tensors. A call by
-    TensorFlow's own method takes 0.1 ms more, and all threads share its cancellation manager. Where
-    a part of TensorFlow is gone, an `AttributeError`.
+    TensorFlow's own method takes 0.1 ms more, and all threads share its cancellation manager. If a
+    part of TensorFlow is removed, an `AttributeError`.
     """
     execute = _imported("tensorflow.python.eager.execute").execute_with_cancellation
     inner = getattr(function, "inference_fn", None) or function._inference_function

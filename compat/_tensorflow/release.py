@@ -1,8 +1,8 @@
 """TensorFlow under two stable names, and the facts about the installed release.
 
-The only file that imports TensorFlow, of which others in this folder load modules. It does so on
-first use, since the import takes seconds and a command line, a launcher or a checker does not need
-it.
+This is the only file that imports TensorFlow; other files in this folder load its modules. The
+import happens on first use, since it takes seconds, and a command line, a launcher or a checker
+does not need it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compat._tensorflow import layers, startup
 def deferred(*names: str) -> Iterator[None]:
     """Makes optional imports of modules that are not loaded yet fail inside."""
     absent: dict[str, Any] = dict.fromkeys(name for name in names if name not in sys.modules)
-    sys.modules.update(absent)  # A module that is None cannot be imported.
+    sys.modules.update(absent)  # A module that is None in `sys.modules` cannot be imported.
     try:
         yield
     finally:
@@ -54,9 +54,9 @@ def _callbacks_deferred() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
-    """Limits the log of the TensorFlow that is loaded inside to errors, unless the user limits it.
+    """Limits the log of TensorFlow to errors during its import, unless the user has set a limit.
 
-    Else it writes a dozen lines for each task. Processes that this one starts choose on their own.
+    Otherwise it would write a dozen lines for each task. Child processes set their own limit.
     """
     name = "TF_CPP_MIN_LOG_LEVEL"
     is_chosen = name in os.environ
@@ -80,15 +80,15 @@ _KERAS = (
 
 
 def _imported_by_unused_keras() -> Sequence[str]:
-    """Returns what TensorFlow imports, if it can, for a Keras of its own that nothing uses.
+    """Returns optional packages that TensorFlow imports for an internal Keras that nothing uses.
 
-    Since Keras is a package, only one base class of layers is used of what is left of it. These
-    packages, which no other part of TensorFlow takes, are a twelfth of the import.
+    Since Keras became a package of its own, TensorFlow uses only one base class of its internal
+    copy. No other part of TensorFlow needs these packages, which take a twelfth of the import.
     """
     spec = importlib.util.find_spec("tensorflow")
     for folder in spec.submodule_search_locations or () if spec is not None else ():
         keras = os.path.join(folder, "python", "keras")
-        # Which was left out when Keras became a package.
+        # The move of Keras to a package has left this behind.
         if os.path.isdir(keras) and not os.path.isdir(os.path.join(keras, "preprocessing")):
             return ("h5py", "scipy.sparse")
     return ()
@@ -99,7 +99,8 @@ class _LazyModule(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._loaded(), name)
-        setattr(self, name, value)  # The next lookup does not come here.
+        # Store the value, so that the next lookup does not call this method.
+        setattr(self, name, value)
         return value
 
     def __dir__(self) -> list[str]:
@@ -128,7 +129,7 @@ tf1: Any = _LazyModule(
 
 
 def coordinator_module() -> Any:
-    """Returns the module that holds `ClusterCoordinator`, or None where TensorFlow has none.
+    """Returns the module that contains `ClusterCoordinator`, or None if TensorFlow has none.
 
     1.15 has another class with the strategy's name, for Estimator. All later releases have both
     under `experimental`, as 2.4 and 2.5 do.
@@ -144,7 +145,7 @@ def profiler_module() -> Any:
 def traced(function: Any) -> Any:
     """Returns `tf.function(function)`, retraced for a new rank but not for each new shape."""
     options = inspect.signature(tf.function).parameters
-    # The second until 2.8; remove it with the last of them.
+    # The second name is that of releases until 2.8; remove it with them.
     name = "reduce_retracing" if "reduce_retracing" in options else "experimental_relax_shapes"
     return tf.function(function, autograph=False, **{name: True})
 

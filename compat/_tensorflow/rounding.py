@@ -1,8 +1,8 @@
-"""Keeps TensorFlow from adding constants first, which loses the small ones.
+"""Prevents TensorFlow from adding constants first, which loses small constants.
 
-Since 1.15 its graph optimizer computes `1 - p + 1e-8` as `(1 + 1e-8) - p`, of which 1e-8 is lost in
-float32: where p is 1, the logarithm is infinite, its gradient NaN, and so is the model from then
-on. What consists of constants alone is still computed once, by another pass.
+Since 1.15 its graph optimizer computes `1 - p + 1e-8` as `(1 + 1e-8) - p`, which loses 1e-8 in
+float32. If p is 1, the logarithm is infinite and its gradient NaN, and so are all later weights.
+Another pass still computes expressions of constants alone only once.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from compat._tensorflow.release import tf, tf1
 
 @functools.lru_cache(maxsize=None)
 def keep_order() -> None:
-    """Turns that pass off for sessions that do not ask for it; further calls do nothing."""
-    tf.config.optimizer.set_experimental_options({"constant_folding": False})  # Of functions.
+    """Disables that pass for sessions that do not request it; further calls do nothing."""
+    # This setting is for functions.
+    tf.config.optimizer.set_experimental_options({"constant_folding": False})
     for kind in (tf1.Session, tf1.InteractiveSession):
         kind.__init__ = _without_pass(kind.__init__)
 
@@ -28,8 +29,9 @@ def _without_pass(init: Any) -> Any:
         if config is not None:
             own.CopyFrom(config)
         rewrites = own.graph_options.rewrite_options
-        if rewrites.constant_folding == 0:  # Its default.
-            rewrites.constant_folding = 2  # Off; the names of both are not public.
+        if rewrites.constant_folding == 0:  # The default value.
+            # The value for off; TensorFlow has no public names for these values.
+            rewrites.constant_folding = 2
         init(self, target, graph, own)
 
     return create

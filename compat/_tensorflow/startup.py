@@ -36,16 +36,17 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def without_notes() -> Iterator[None]:
-    """Passes on what is written to standard error inside, except for TensorFlow's notes.
+    """Writes the standard error of its body without TensorFlow's notes.
 
-    TensorFlow 2.16 and later write some before any setting takes effect. Nothing else is lost.
+    TensorFlow 2.16 and later write some notes before any setting takes effect. Nothing else is
+    lost.
     """
-    if sys.stderr is None:  # It is closed.
+    if sys.stderr is None:  # Standard error is closed.
         yield
         return
     sys.stderr.flush()
-    # No site-packages, to start fast. It ends with the pipe, and by no signal to stop, which may
-    # reach all processes of a program: see `compat.processes.stop_signals`.
+    # No site-packages, to start fast. The process ends with the pipe. Stop signals do not end it,
+    # since they may reach all processes of a program; see `compat.processes.stop_signals`.
     command = [sys.executable, "-I", "-S", "-c", _FILTER, _NOTE, _MORE]
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     shown = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
@@ -60,5 +61,6 @@ def without_notes() -> Iterator[None]:
         sys.stderr.flush()
         os.dup2(kept, 2)
         os.close(kept)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # A child process has it open still.
+        # A child process still has the pipe open.
+        with contextlib.suppress(subprocess.TimeoutExpired):
             shown.wait(_LAST_LINES_SECS)

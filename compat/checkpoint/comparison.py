@@ -9,12 +9,12 @@ from compat.errors import UserError
 
 
 class Comparison(NamedTuple):
-    """Where a checkpoint and a model differ; partitioned variables are named as a whole.
+    """The differences between a checkpoint and a model; partitioned variables are named as a whole.
 
     Attributes:
-      same: the names of the variables that the checkpoint has with the same shape and dtype.
-      different: messages about the other variables, such as "w is missing".
-      unknown: messages about further entries of the checkpoint, such as optimizer slots.
+      same: The names of the variables that the checkpoint has with the same shape and dtype.
+      different: Messages about the other variables, such as "w is missing".
+      unknown: Messages about further entries of the checkpoint, such as optimizer slots.
     """
 
     same: list[str]

@@ -20,7 +20,7 @@ _PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 _TABLES = re.compile(r"(InitializeTable(FromTextFile|FromDataset)?|LookupTableImport)(V2)?")
 _COLLECTIONS = ("variables", "local_variables", "model_variables", "trainable_variables")
-# What trains or stores values, and what is no result of a model.
+# Operations that train or store values, and are no results of a model.
 _TRAINS = re.compile(r"(Resource|Sparse)*(Apply|Scatter)|Assign|Save|Restore")
 _NO_RESULTS = ("Assert", "NoOp", "Print", "PrintV2", "Rank", "Shape", "ShapeN", "Size")
 _IS_SUMMARY = re.compile(r"Summary(V2)?$")
@@ -69,7 +69,7 @@ class Graph:
         return [node.name for node in found if node.name in wanted]
 
     def outputs(self) -> list[str]:
-        """Returns what is computed from placeholders and that nothing but training uses."""
+        """Returns the operations that depend on placeholders and that at most training uses."""
         nodes = self.nodes
         fed = self._after(name for name, node in nodes.items() if node.op in _PLACEHOLDERS)
         training = self._after(name for name, node in nodes.items() if _is_training(node))
@@ -110,7 +110,7 @@ def read(path: str) -> Graph:
     meta = tf1.MetaGraphDef()
     try:
         (meta if path.endswith(".meta") else meta.graph_def).ParseFromString(content)
-    except Exception:  # Of protobuf, which has another class in each implementation.
+    except Exception:  # Each implementation of protobuf has another class of this error.
         raise UserError(f"{path} is not a graph of TensorFlow; {_FILES}") from None
     graph = Graph(path, meta)
     if not graph.nodes:
@@ -153,7 +153,7 @@ def with_constants(graph: Graph, values: Mapping[str, str]) -> Graph:
 
 
 def cut(graph: Graph, names: Sequence[str]) -> Graph:
-    """Returns what these operations need, with the variables and tables among it."""
+    """Returns the part of a graph that these operations need, with its variables and tables."""
     variables, nodes = graph.variables, graph.nodes
     kept: set[str] = set()
     more = graph.needed(names)
@@ -177,7 +177,7 @@ def cut(graph: Graph, names: Sequence[str]) -> Graph:
         if node.name in kept:
             copy = meta.graph_def.node.add()
             copy.CopyFrom(node)
-            # Where another part of the graph is to run first, it may be gone.
+            # Drop a control dependency on a removed part of the graph.
             del copy.input[:]
             copy.input.extend(source for source in node.input if operation(source) in kept)
             copy.attr.pop("_class", None)

@@ -1,4 +1,4 @@
-"""Shows what matched and what did not, as a table and as JSON."""
+"""Prints the matched and unmatched variables, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def print_variables(stored: Stored) -> None:
 
 
 def print_matches(old: Stored, like: Stored, matches: Sequence[Match]) -> None:
-    """Prints where each variable of `like` comes from, and what of `old` is not used."""
+    """Prints the origin of each variable of `like`, and the unused variables of `old`."""
     rows = _rows(like.values, [found.name for found in matches])
     table = [(*row, found.source or "-", _how(found)) for row, found in zip(rows, matches)]
     print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])

@@ -19,7 +19,7 @@ _READABLE = "keep the files *.index and *.data-* beside it"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user says of the model."""
+    """The options of the user for the model."""
 
     inputs: Sequence[str] = ()  # Names of tensors or operations, or KEY=NAME.
     outputs: Sequence[str] = ()

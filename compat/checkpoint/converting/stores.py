@@ -21,9 +21,9 @@ _READABLE = "name a folder, or a prefix without .index or .meta, of tf.train.Sav
 
 
 def read(path: str, given: str) -> Stored:
-    """Returns what a file of weights, or the checkpoint at a prefix or in a folder, holds.
+    """Returns the contents of a file of weights, or of the checkpoint at a prefix or in a folder.
 
-    What is wrong with it is a `UserError`; `given` is the argument that names it.
+    Raises a `UserError` if it is invalid; `given` is the argument that names it.
     """
     if keras_weights.is_one(path):
         return keras_weights.read(path)

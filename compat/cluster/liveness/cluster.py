@@ -161,7 +161,7 @@ class Cluster:
         return reason_unreachable(self.cluster.address_of(self._trainers[0])) is None
 
     def chief_monitor(self) -> Monitor:
-        """Returns what is polled for the chief; see `identity.chief_check`."""
+        """Returns the check that is polled for the chief; see `identity.chief_check`."""
         check = identity.chief_check(self.cluster, self.has_coordinator, self.run)
         chief = self.cluster.describe(self._trainers[0])
         return Monitor({chief: check}, self.rendezvous_timeout, self._say)

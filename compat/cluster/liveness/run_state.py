@@ -60,7 +60,7 @@ class Lifecycle:
         self._is_announced = False
 
     def begin(self) -> None:
-        """The task trains or serves; what failed or was lost before does not count any more."""
+        """The task trains or serves; earlier failures and losses do not count any more."""
         self._error = self._lost = None
         self._become(RunState.RUNNING)
 
@@ -89,7 +89,7 @@ class Lifecycle:
 
 
 class SuccessfulExit:
-    """Holds back a `sys.exit(0)` of its body, until what the body has used is closed."""
+    """Delays a `sys.exit(0)` of its body, until the resources of the body are closed."""
 
     _error: BaseException | None = None
 
@@ -126,6 +126,8 @@ def at_exit(function: Callable[[BaseException | None], None]) -> None:
 
 def _uncaught() -> BaseException | None:
     """Returns the error by which this process ends, if Python shows it."""
-    in_child = sys.exc_info()[1]  # Of `multiprocessing`, which has not handled it yet.
-    is_interactive = hasattr(sys, "ps1")  # Where an error ends a cell or a line, not the process.
+    # An error in a child of `multiprocessing`, which has not handled it yet.
+    in_child = sys.exc_info()[1]
+    # In an interactive session an error ends a cell or a line, not the process.
+    is_interactive = hasattr(sys, "ps1")
     return in_child or (None if is_interactive else getattr(sys, "last_value", None))
