@@ -76,8 +76,7 @@ ROOMS = (
     "compat.errors",
 )
 MOST_ENTRIES = 15  # A newcomer finds a file in a list of this length.
-# Catalogs, whose files are of one kind: a part of `tf.contrib`, or a rule.
-CATALOGS = {"compat/contrib", "compat/scripts/rules"}
+CATALOGS = {"compat/contrib"}  # Its files are of one kind: a part of `tf.contrib`.
 KINDS = ("compat.runtime.legacy", "compat.runtime.modern")  # Of runtimes.
 VAGUE_NAMES = {"common", "helper", "helpers", "misc", "util", "utils"}
 EDGE = (

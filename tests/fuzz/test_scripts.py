@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compat.errors import UserError, one_line
 from compat.scripts.clusters import task_arguments
-from compat.scripts.reading import conversion, era
+from compat.scripts.reading import conversion, program
 from compat.scripts.rules import formats, sources
 from tests.fuzz.conftest import (
     CELLS,
@@ -85,7 +85,7 @@ def translate(path: Path) -> None:
         return
     if not any(part.python2 for part in parts):  # Else it takes its time, to show the same.
         attempt(task_arguments.spelling, parts, [], str(path))
-        assert attempt(era.of_sources, parts) in ("0.x", "1.x")
+        assert attempt(program.era, parts) in ("0.x", "1.x")
     for part in parts:
         error = attempt(part.code, also=(SyntaxError,))
         if isinstance(error, SyntaxError):

@@ -25,7 +25,7 @@ from compat.processes import stop_signals
 from compat.runtime.graphs import ahead
 from compat.scripts.clusters import addresses, inherited, tasks
 from compat.scripts.reading import conversion
-from compat.scripts.reading import era as eras
+from compat.scripts.reading import program as reading
 from compat.scripts.view import imports, libraries, namespace
 
 _TRACK = "compat.scripts.clusters.track"
@@ -211,7 +211,7 @@ def _run_parts(
 
 
 def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
-    era.found = eras.of_sources(parts)
+    era.found = reading.era(parts)
     if any(part.python2 for part in parts):
         namespace.when_loaded.append("compat.scripts.view.text")
     for part in parts:

@@ -8,7 +8,8 @@ from typing import Any, Callable, Mapping, NamedTuple
 
 from compat.scripts.migrating.migration import Migrated
 from compat.scripts.reading import conversion, modules
-from compat.scripts.reading.program import Edit, Program
+from compat.scripts.reading import program as reading
+from compat.scripts.reading.program import Edit
 
 _SUFFIXES = "_v1", "_compat_v1"
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -36,9 +37,9 @@ class Beside(NamedTuple):
 
     def renamed(self, path: str, text: str) -> str:
         """Returns the text of a program of the script with imports of the new modules."""
-        if conversion.is_python2(text):
+        if conversion.is_python2(text, path):
             return text  # It uses no TensorFlow, and has a remark.
-        program = Program(conversion.Source(path, text, False), marked=True)
+        program = reading.of(conversion.Source(path, text, False))
         edits = []
         for node in program.nodes(ast.Import, ast.ImportFrom):
             new = self._statement(node, path)

@@ -13,6 +13,7 @@ import sysconfig
 from typing import Iterator
 
 from compat.scripts.migrating.migration import Migrated
+from compat.scripts.reading import conversion
 from compat.scripts.view import libraries
 
 _ITERATORS = ("make_one_shot_iterator", "make_initializable_iterator")
@@ -25,7 +26,7 @@ def prepared(path: str, found: Migrated) -> Migrated:
     """Returns a migrated program that reads datasets of packages, with TensorFlow set up first."""
     if not found.is_changed or not any(name in found.text for name in _ITERATORS):
         return found
-    tree = ast.parse(found.text)
+    tree = conversion.parse(found.text, path)
     aliases = [
         (node, alias.asname)
         for node in tree.body

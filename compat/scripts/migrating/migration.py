@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Sequence
 
 from compat.errors import UserError
 from compat.scripts.names import table
-from compat.scripts.reading import conversion, python2
+from compat.scripts.reading import conversion, modules, program, python2
 from compat.scripts.reading.program import Edit, GiveUpError, Program, Remark
 from compat.scripts.rules.imports import needs_v1
 from compat.scripts.rules.rule import Rule
@@ -54,22 +54,27 @@ def migrate(
     if "tensorflow" not in source.text and _MODULE not in source.text:
         return _module(source, rules) if is_imported else _without_tensorflow(source)
     with conversion.deep(source.filename):
-        program = Program(source, marked=is_imported)
-        if _is_migrated(program):
+        script = _program(source)
+        if _is_migrated(script):
             return _unchanged(source, remarks=remarks_in(source.text), was_migrated=True)
-        if not program.uses:
+        if not script.of_tensorflow:
             return _module(source, rules) if is_imported else _without_tensorflow(source)
-        return _apply(program, rules)
+        return _apply(script, rules)
 
 
 def _module(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
     """Returns a module without TensorFlow for Python 3 and the packages of today."""
     try:
         with conversion.deep(source.filename):
-            found = _apply(Program(source, marked=True), rules)
+            found = _apply(_program(source), rules)
     except SyntaxError:  # Python reports it.
         return _without_tensorflow(source)
     return found if found.is_changed else _without_tensorflow(source)
+
+
+def _program(source: conversion.Source) -> Program:
+    relative = source.python2 and modules.is_in_package(source.filename)
+    return program.of(source, relative=relative)
 
 
 def _unchanged(source: conversion.Source, **more: Any) -> Migrated:
@@ -82,16 +87,16 @@ def _without_tensorflow(source: conversion.Source) -> Migrated:
     return _unchanged(source, remarks=[(1, _NOT_OURS)] if source.python2 else [])
 
 
-def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
+def _apply(script: Program, rules: Sequence[Rule]) -> Migrated:
     edits: list[Edit] = []
     remarks: list[Remark] = []
     counts: dict[str, int] = {}
     left: list[tuple[int, str]] = []
     for rule in rules:
         try:
-            found = list(rule.rewrite(program))
+            found = list(rule.rewrite(script))
             new = [item for item in found if isinstance(item, Edit)]
-            _check_apart(program, edits, new)
+            _check_apart(script, edits, new)
         except GiveUpError as error:
             line, why = getattr(error.node, "lineno", 1), f"rule {rule.id} left the file: {error}"
             if rule.optional:
@@ -101,78 +106,78 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
             continue
         if found:
             places = [
-                item.start if isinstance(item, Edit) else program.line_start(item.node)
+                item.start if isinstance(item, Edit) else script.line_start(item.node)
                 for item in found
             ]
-            counts[rule.id] = len({program.text.count("\n", 0, place) for place in places})
+            counts[rule.id] = len({script.text.count("\n", 0, place) for place in places})
         edits += new
         remarks += [item for item in found if isinstance(item, Remark)]
-    is_today = any(f"{use.name}.".startswith("compat.v1.") for use in program.uses)
-    is_today = is_today and not needs_v1(program)
-    if program.source.python2 and not counts:
-        counts["python2"] = len({*program.text.split("\n")} - {*program.source.text.split("\n")})
+    is_today = any(f"{use.name}.".startswith("compat.v1.") for use in script.of_tensorflow)
+    is_today = is_today and not needs_v1(script)
+    if script.python2 and not counts:
+        counts["python2"] = len({*script.text.split("\n")} - {*script.sources[0].text.split("\n")})
     # A program that names `tf.compat.v1` was written for TensorFlow 2.
     if not remarks and not set(counts) - ({"imports"} if is_today else set()):
-        return _unchanged(program.source, left=left)
+        return _unchanged(script.sources[0], left=left)
     # The lines come before what is inserted at the start of a statement.
-    text = program.edited([*_head(program), *comments(program, remarks), *edits])
-    check(program, text, "write it plainly, or leave rules out with --skip")
+    text = script.edited([*_head(script), *comments(script, remarks), *edits])
+    check(script, text, "write it plainly, or leave rules out with --skip")
     return Migrated(text, counts, remarks_in(text), left)
 
 
-def check(program: Program, text: str, remedy: str) -> None:
+def check(script: Program, text: str, remedy: str) -> None:
     """Raises a `UserError` if a new text has wrong syntax."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(text, program.source.filename, "exec", dont_inherit=True)
+            tree = conversion.parse(text, script.path)
+            compile(tree, script.path, "exec", dont_inherit=True)
     except SyntaxError as error:
         raise UserError(
-            f"{program.source.filename} would become wrong in line {error.lineno} "
-            f"({error.msg}); {remedy}"
+            f"{script.path} would become wrong in line {error.lineno} ({error.msg}); {remedy}"
         ) from None
 
 
-def _is_migrated(program: Program) -> bool:
-    for node in program.nodes(ast.Import, ast.ImportFrom):
+def _is_migrated(script: Program) -> bool:
+    for node in script.nodes(ast.Import, ast.ImportFrom):
         names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
         if any(f"{name}.".startswith(_MODULE + ".") for name in names):
             return True
     return False
 
 
-def _check_apart(program: Program, edits: Sequence[Edit], new: Sequence[Edit]) -> None:
+def _check_apart(script: Program, edits: Sequence[Edit], new: Sequence[Edit]) -> None:
     """Raises GiveUpError if new edits are within others, or the reverse."""
     ordered = sorted([*edits, *new], key=lambda edit: edit[:2])
     for before, after in zip(ordered, ordered[1:]):
         if after.start < before.end:
-            raise GiveUpError(program.tree.body[0], "it meets what another rule rewrites")
+            raise GiveUpError(script.trees[0].body[0], "it meets what another rule rewrites")
 
 
-def _head(program: Program) -> list[Edit]:
+def _head(script: Program) -> list[Edit]:
     """Returns the imports of what the whole program needs."""
-    lines = _PYTHON2 if program.source.python2 else ""
-    if lines and python2.MODULE in {node.id for node in program.nodes(ast.Name)}:
+    lines = _PYTHON2 if script.python2 else ""
+    if lines and python2.MODULE in {node.id for node in script.nodes(ast.Name)}:
         raise UserError(
-            f"{program.source.filename} has a name {python2.MODULE!r}, which the migrated program "
+            f"{script.path} has a name {python2.MODULE!r}, which the migrated program "
             "needs for compat.v1.python2; rename it"
         )
-    keys = (table.nearest(use.name) for use in program.uses)
-    if program.is_0x and any(table.NAMES[key].by.startswith(_OF_ERA) for key in keys if key):
+    keys = (table.nearest(use.name) for use in script.of_tensorflow)
+    if script.is_0x and any(table.NAMES[key].by.startswith(_OF_ERA) for key in keys if key):
         lines += _ERA
-    start = program.head()
+    start = script.head()
     return [Edit(start, start, lines)] if lines else []
 
 
-def comments(program: Program, remarks: Sequence[Remark]) -> list[Edit]:
+def comments(script: Program, remarks: Sequence[Remark]) -> list[Edit]:
     """Returns the remarks as comments, in lines of their own, numbered by their lines."""
     placed: dict[tuple[int, str], None] = {}
     for remark in remarks:
-        placed[program.line_start(remark.node), remark.text] = None
+        placed[script.line_start(remark.node), remark.text] = None
     edits = []
     for number, (start, text) in enumerate(sorted(placed), 1):
         comment = REMARK.format(number=number, text=text)
-        blanks = program.text[program.text.rfind("\n", 0, start) + 1 : start]
+        blanks = script.text[script.text.rfind("\n", 0, start) + 1 : start]
         edits.append(Edit(start, start, f"{comment}\n{blanks}"))
     return edits
 

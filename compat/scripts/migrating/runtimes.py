@@ -7,7 +7,8 @@ from typing import Iterator
 
 from compat.errors import UserError
 from compat.scripts.migrating import migration
-from compat.scripts.reading import conversion, literals
+from compat.scripts.reading import conversion, literals, scopes
+from compat.scripts.reading import program as reading
 from compat.scripts.reading.program import Edit, Program
 
 # A graph of TensorFlow 1.x, on either runtime, is what a program builds behind this.
@@ -22,16 +23,16 @@ compat.select_runtime(compat.runtime_from(sys.argv))
 
 """
 _FLAG = "runtime"
-_SERVERS = ("distribute.Server", "train.Server")
+_SERVERS = ("compat.v1.distribute.Server", "compat.v1.train.Server")
 # What `compat` has for them watches the other tasks, and ends with them.
 _OURS = {
     name: f"compat.{name.rpartition('.')[2]}"
     for name in (
-        "estimator",
-        "train.ClusterSpec",
-        "train.MonitoredTrainingSession",
-        "train.Supervisor",
-        "train.replica_device_setter",
+        "compat.v1.estimator",
+        "compat.v1.train.ClusterSpec",
+        "compat.v1.train.MonitoredTrainingSession",
+        "compat.v1.train.Supervisor",
+        "compat.v1.train.replica_device_setter",
         *_SERVERS,
     )
 }
@@ -45,7 +46,7 @@ def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> mi
     Raises:
       UserError: the program has a flag `--runtime` of its own.
     """
-    program = Program(conversion.Source(path, migrated.text, False), marked=True)
+    program = reading.of(conversion.Source(path, migrated.text, False))
     if any(literals.dotted(c.func) == "compat.select_runtime" for c in program.nodes(ast.Call)):
         return migrated._replace(is_changed=False, was_migrated=True)
     if is_main:
@@ -63,17 +64,15 @@ def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> mi
 
 def _renamed(program: Program) -> Iterator[Edit]:
     """Yields the edits that name what is of `compat`, and end a server's program with it."""
-    imports = [alias for node in program.nodes(ast.Import) for alias in node.names]
-    names = {alias.asname for alias in imports if alias.name == "compat.v1"}
-    servers = set()
     for node in program.nodes(ast.Attribute):
-        first, _, name = literals.dotted(node).partition(".")
-        if first not in names or name not in _OURS:
-            continue
-        yield Edit(*program.span(node), _OURS[name])
-        statement = program.parents[program.parents[node]]
-        if name in _SERVERS and isinstance(statement, ast.Assign):
-            servers |= {literals.dotted(target) for target in statement.targets}
+        name = program.meaning(node)
+        if name in _OURS:
+            yield Edit(*program.span(node), _OURS[name])
+
+    def is_server(value: ast.expr, _: set[str]) -> bool:
+        return isinstance(value, ast.Call) and program.meaning(value.func) in _SERVERS
+
+    servers = scopes.holding(program.nodes(ast.Assign), is_server)
     for statement in program.nodes(ast.Expr):
         call = statement.value
         called = literals.dotted(call.func) if isinstance(call, ast.Call) else ""
@@ -86,10 +85,6 @@ def _renamed(program: Program) -> Iterator[Edit]:
 
 def _check_flags(path: str) -> None:
     """Raises a `UserError` if a script has the flag that chooses the runtime."""
-    for node in ast.walk(Program(conversion.read(path)[0]).tree):
-        if isinstance(node, ast.Call):
-            for word in node.args:
-                if literals.text(word).strip("-") == _FLAG:
-                    raise UserError(
-                        f"{path}:{node.lineno}: it has a flag `{_FLAG}` of its own; rename it"
-                    )
+    for call in reading.read(path).nodes(ast.Call):
+        if any(literals.text(word).strip("-") == _FLAG for word in call.args):
+            raise UserError(f"{path}:{call.lineno}: it has a flag `{_FLAG}` of its own; rename it")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import Any, Iterator
+from typing import Any, Sequence
 
-from compat.scripts.reading import literals
+from compat.scripts.reading import literals, scopes
 
 ELEMENT = "__classic_element__"
 FORMAT = "__classic_format__"
@@ -27,6 +27,7 @@ RENAMED = {
     "isAlive": "is_alive",
     "tostring": "tobytes",
 }
+_OLD_METHODS = {*METHODS, *RENAMED}
 _CONVERSIONS = ("complex", "float", "int", "long", "round")
 _MATH = ("cmath", "math")
 _OF_SUMMARY = "simple_value"  # The field of `tf.Summary.Value` for a number.
@@ -42,14 +43,6 @@ def _name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yields each target of an assignment with its value, also of `a, b = 1, 2`."""
-    for target in node.targets:
-        yield target, node.value
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            yield from zip(target.elts, node.value.elts)
-
-
 def _may_be_array(node: ast.AST) -> bool:
     return not isinstance(node, _PLAIN) and literals.value(node) is None
 
@@ -62,27 +55,55 @@ def _is_with_whole(node: ast.Compare) -> bool:
     return is_whole and is_one and _may_be_array(node.left)
 
 
+class Operands:
+    """The operands of a program that have to be numbers, as far as its own words tell.
+
+    Args:
+      nodes: all nodes of the program.
+    """
+
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+        self._functions = set(_CONVERSIONS)  # Those that take numbers.
+        self._modules: set[str] = set()  # Modules of such functions.
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                self._modules.update(a.asname or a.name for a in node.names if a.name in _MATH)
+            elif isinstance(node, ast.ImportFrom) and node.module in _MATH:
+                self._functions.update(a.asname or a.name for a in node.names)
+        for node in nodes:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                self._functions.discard(node.name)
+        # Variables that hold a string somewhere in the program.
+        self._texts = scopes.holding(nodes, _is_text)
+
+    def is_format(self, node: ast.AST) -> bool:
+        """Whether a node is `text % values`."""
+        is_remainder = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+        return is_remainder and _is_text(node.left, self._texts)  # type: ignore[attr-defined]
+
+    def takes_numbers(self, function: ast.AST) -> bool:
+        """Whether a function is one such as `float` or `math.sqrt`."""
+        if isinstance(function, ast.Attribute):
+            return _name(function.value) in self._modules
+        return _name(function) in self._functions
+
+
+def _is_text(node: ast.AST, texts: set[str]) -> bool:
+    """Whether an expression is a string, given the names of variables that are."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod, ast.Mult)):
+        return _is_text(node.left, texts) or _is_text(node.right, texts)
+    is_text = isinstance(literals.value(node), str) or isinstance(node, ast.JoinedStr)
+    return is_text or _name(node) in texts
+
+
 class ClassicArrays(ast.NodeTransformer):
     """Makes an array of one element serve as a number, and an empty one as false."""
 
-    def __init__(self) -> None:
-        self._texts: set[str] = set()  # Variables that hold a string somewhere in the module.
-        self._functions = set(_CONVERSIONS)  # Those that take numbers.
-        self._modules: set[str] = set()  # Modules of such functions.
+    _operands = Operands(())
 
     def visit_Module(self, node: ast.Module) -> ast.AST:
         """Collects the names first."""
-        for child in ast.walk(node):
-            if isinstance(child, ast.Import):
-                self._modules.update(a.asname or a.name for a in child.names if a.name in _MATH)
-            elif isinstance(child, ast.ImportFrom) and child.module in _MATH:
-                self._functions.update(a.asname or a.name for a in child.names)
-            elif isinstance(child, ast.Assign):
-                for target, value in _pairs(child):
-                    if _name(target) and self._is_text(value):
-                        self._texts.add(_name(target))
-            elif isinstance(child, (ast.FunctionDef, ast.ClassDef)):
-                self._functions.discard(child.name)
+        self._operands = Operands([*ast.walk(node)])
         return self.generic_visit(node)
 
     def visit_If(self, node: Any) -> ast.AST:
@@ -101,7 +122,7 @@ class ClassicArrays(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """NumPy 2.4 refuses to format an array of one element as a number."""
-        is_format = isinstance(node.op, ast.Mod) and self._is_text(node.left)
+        is_format = self._operands.is_format(node)
         self.generic_visit(node)
         if not is_format or literals.value(node.right) is not None:
             return node
@@ -113,14 +134,12 @@ class ClassicArrays(ast.NodeTransformer):
             if keyword.arg == _OF_SUMMARY:
                 keyword.value = self._number(keyword.value)
         function = node.func
-        if isinstance(function, ast.Attribute) and (
-            function.attr in METHODS or function.attr in RENAMED
-        ):
+        if isinstance(function, ast.Attribute) and function.attr in _OLD_METHODS:
             name = ast.Constant(function.attr)
             node.func = _call(function, METHOD, function.value, name)
-        elif self._takes_numbers(function):
+        elif self._operands.takes_numbers(function):
             node.args = [self._number(arg) for arg in node.args]
-        elif _name(function) == "map" and node.args and self._takes_numbers(node.args[0]):
+        elif _name(function) == "map" and node.args and self._operands.takes_numbers(node.args[0]):
             # `map(float, rows)`
             value = _call(node, NUMBER, ast.Name("value", ast.Load()))
             text = ast.parse("lambda value: None", mode="eval").body
@@ -155,22 +174,10 @@ class ClassicArrays(ast.NodeTransformer):
         owner = copy.deepcopy(target.value)
         return _call(value, ELEMENT, value, owner)
 
-    def _takes_numbers(self, function: ast.AST) -> bool:
-        if isinstance(function, ast.Attribute):
-            return _name(function.value) in self._modules
-        return _name(function) in self._functions
-
     def _number(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Starred) or not _may_be_array(node):
             return node
         return _call(node, NUMBER, node)
-
-    def _is_text(self, node: ast.AST) -> bool:
-        """Whether an expression is a string, as far as its own words tell."""
-        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod, ast.Mult)):
-            return self._is_text(node.left) or self._is_text(node.right)
-        is_text = isinstance(literals.value(node), str) or isinstance(node, ast.JoinedStr)
-        return is_text or _name(node) in self._texts
 
     def _test(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.BoolOp):

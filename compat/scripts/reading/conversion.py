@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Container, Iterator
 
 from compat.errors import UserError, unless_usable
-from compat.scripts.reading import arrays, frames, lists, literals
+from compat.scripts.reading import arrays, frames, lists, literals, scopes
 from compat.scripts.reading.python2 import ClassicDivision, ClassicStrings
 
 # Names that parse as Python 3 but exist in Python 2 only.
@@ -38,6 +38,7 @@ _TRUE_DIVISION, _ABSOLUTE_IMPORTS = (
     re.compile(_FUTURE % n) for n in ("division", "absolute_import")
 )
 _VERSIONS = {"PY2", "PY3", "version", "version_info"}
+_KEPT = 64  # Files of which the text and the tree are kept: a script, and modules of its own.
 _DEPTH = 5000  # Nested calls, enough for a sum of a thousand terms.
 _ASCII = bytes(range(32, 127))
 _LEFT_OUT = ("fix_imports2", "fix_asserts", "fix_paren")
@@ -53,6 +54,7 @@ class Source:
     filename: str  # As tracebacks show it.
     text: str
     python2: bool
+    cell: int = 0  # The number of a notebook's code cell, from one.
 
     def python3(self, relative: bool = False) -> str:
         """Returns the text in Python 3, in which wrong syntax is still wrong.
@@ -75,21 +77,25 @@ class Source:
         return self.python2 and not _TRUE_DIVISION.search(self.text)
 
     def tree(self) -> ast.Module:
-        """Returns the Python 3 syntax tree, with the line numbers of the text."""
+        """Returns the Python 3 syntax tree; all callers share it, so none may change it.
+
+        Raises:
+          SyntaxError: the text is neither Python 3 nor Python 2.
+          UserError: its expressions are nested too deeply.
+        """
         with deep(self.filename):
-            tree = parse(self.python3(), self.filename)
+            return parse(self.python3(), self.filename)
+
+    def code(self) -> types.CodeType:
+        """Returns the code, with old operations as calls of builtins; raises what `tree` does."""
+        with warnings.catch_warnings(), deep(self.filename):
+            warnings.simplefilter("ignore")  # Invalid escapes, `is` with a literal.
+            tree = ast.parse(self.python3(), self.filename)  # Its own, which is changed.
             # They return the module that they change.
             if self.divides_integers:
                 ClassicDivision().visit(tree)
             if self.python2:
                 ClassicStrings().visit(tree)
-            return ast.fix_missing_locations(tree)
-
-    def code(self) -> types.CodeType:
-        """Returns the compiled code; raises what `tree` does."""
-        with warnings.catch_warnings(), deep(self.filename):
-            warnings.simplefilter("ignore")  # Invalid escapes, `is` with a literal.
-            tree = self.tree()
             arrays.ClassicArrays().visit(tree)
             frames.ClassicFrames().visit(tree)
             return compile(
@@ -125,16 +131,17 @@ def read(path: str) -> list[Source]:
     return [from_text(_decode(path, raw), path)]
 
 
-def from_text(text: str, filename: str) -> Source:
+@functools.lru_cache(maxsize=_KEPT)
+def from_text(text: str, filename: str, cell: int = 0) -> Source:
     """Returns the source of a text, marked as Python 2 or 3."""
-    return Source(filename, text, is_python2(text))
+    return Source(filename, text, is_python2(text, filename), cell)
 
 
-def is_python2(text: str) -> bool:
+def is_python2(text: str, filename: str = "") -> bool:
     """Whether a program is written in Python 2, by its syntax or else by the names that it uses."""
     try:
-        with deep(""):
-            tree = parse(text, "")
+        with deep(filename):
+            tree = parse(text, filename)
     except SyntaxError:
         return True
     except UserError:
@@ -146,9 +153,7 @@ def is_python2(text: str) -> bool:
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     ]
-    stored = (node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store))
-    own = {node.id for node in stored if isinstance(node, ast.Name)}
-    own.update(alias.asname or alias.name for alias in aliases)
+    own = {name for node in nodes for name in scopes.binds(node)}
     has_pandas = any(alias.name == "pandas" for alias in aliases)
     # Of a DataFrame in Python 3 as well.
     methods = _OLD_METHODS - {"iteritems"} if has_pandas else _OLD_METHODS
@@ -193,8 +198,9 @@ def _attributes(tree: ast.AST) -> Iterator[ast.AST]:
         rest.extend(ast.iter_child_nodes(node))
 
 
+@functools.lru_cache(maxsize=_KEPT)
 def parse(text: str, filename: str) -> ast.Module:
-    """Returns the syntax tree of Python 3 code, without warnings about it."""
+    """Returns the syntax tree of Python 3 code, without warnings; all callers share it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text, filename)
@@ -230,11 +236,11 @@ def _cells(path: str, raw: bytes) -> list[Source]:
         plain = re.sub(r"(?m)^([^\S\n]*)([%!])", r"\1pass  # \2", text)
         filename = f"{path} [cell {number}]"
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        sources.append(from_text(plain, filename))
+        sources.append(from_text(plain, filename, number))
     return sources
 
 
-@functools.lru_cache(maxsize=16)  # Slow, and called more than once.
+@functools.lru_cache(maxsize=_KEPT)
 def converted(text: str, filename: str, relative: bool = False) -> str:
     """Returns Python 2 source as Python 3, by request with relative imports of siblings.
 

@@ -7,7 +7,7 @@ Since pandas 3 `frame["a"][rows] = 0` and `frame["a"].fillna(0, inplace=True)` c
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, Iterator
 
 from compat.scripts.reading import literals
 
@@ -22,25 +22,30 @@ def is_in_place(call: ast.Call) -> bool:
     )
 
 
+def changed(node: ast.AST) -> Iterator[tuple[Any, Any]]:
+    """Yields the expressions of a node that change an object in place, and that object.
+
+    They are targets `column[rows]` of an assignment, and methods called with `inplace=True`.
+    """
+    if isinstance(node, (ast.Assign, ast.AugAssign)):
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Subscript):
+                yield target, target.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and is_in_place(node):
+        yield node.func, node.func.value
+
+
 class ClassicFrames(ast.NodeTransformer):
     """Makes chained operations on columns, and values of frames, work as until pandas 2."""
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        for target in node.targets:
-            self._chained(target)
-        self.generic_visit(node)
-        return node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        self._chained(node.target)
-        self.generic_visit(node)
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Attribute) and is_in_place(node):
-            node.func.value = self._column(node.func.value)
-        return node
+    def visit(self, node: ast.AST) -> Any:
+        """Replaces the columns that a node changes, also those within them."""
+        is_call = isinstance(node, ast.Call)
+        if is_call:
+            self.generic_visit(node)
+        for place, column in changed(node):
+            place.value = self._column(column)
+        return node if is_call else super().visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
@@ -48,10 +53,6 @@ class ClassicFrames(ast.NodeTransformer):
             return node
         values = ast.Call(ast.Name(VALUES, ast.Load()), [node], [])
         return ast.copy_location(values, node)
-
-    def _chained(self, target: Any) -> None:
-        if isinstance(target, ast.Subscript):
-            target.value = self._column(target.value)
 
     def _column(self, node: ast.expr) -> ast.expr:
         """Returns the owner of an operation: a column that writes back to its frame, or `node`."""

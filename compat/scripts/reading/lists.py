@@ -41,22 +41,13 @@ def _assigned(nodes: Iterable[ast.AST], kinds: Container[str]) -> Iterator[tuple
     bound: dict[str, list[ast.AST]] = {}
     values: dict[str, str] = {}
     for node in nodes:
-        for name in _binds(node):
+        for name in scopes.binds(node):
             bound.setdefault(name, []).append(node)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             values[node.targets[0].id] = _kind(node.value, {}, kinds)
     for name, kind in values.items():
         if kind and len(bound[name]) == 1:
             yield name, kind
-
-
-def _binds(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, (*_SCOPES, ast.ClassDef)):
-        yield node.name
-    elif isinstance(node, (ast.Global, ast.Nonlocal)):
-        yield from node.names
 
 
 def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:

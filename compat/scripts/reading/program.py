@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tokenize
-from typing import Any, Iterable, Iterator, NamedTuple
+from typing import Any, Iterable, Iterator, NamedTuple, Sequence
 
 from compat.errors import UserError
-from compat.scripts.reading import conversion, era, literals, modules
+from compat.scripts.names import table
+from compat.scripts.reading import conversion, literals
 from compat.scripts.reading.uses import Use, Walk
 
 # Tokens between the lines of a program.
 _BETWEEN = {tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT}
 _BLANK = {tokenize.NL, tokenize.COMMENT}
+# Of names that TensorFlow 0.x and 1.x both have, with other arguments.
+_BOTH = ("compat.scripts.shims.arguments:", "compat.scripts.shims.classes:")
 # Expressions that need parentheses to stay one, somewhere.
 LOOSE = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.UnaryOp)
 
@@ -49,34 +53,64 @@ class UnmarkedError(GiveUpError):
 
 
 class Program:
-    """A script as Python 3, which Python 2 is converted to first.
+    """A script, or the code cells of a notebook, as Python 3, which Python 2 is converted to.
 
     Attributes:
-      parents: the parent of each node of its tree.
+      sources: its parts, of which a script has one.
+      trees: the syntax tree of each part.
+      text: the text of a script, which edits refer to.
+      parents: the parent of each node.
+      modules: the modules that it imports, its own and others.
+      uses: the uses of names of TensorFlow and of other packages, in the order of execution.
+      of_tensorflow: those of TensorFlow.
+      is_0x: whether it uses a name that TensorFlow 1.0 removed.
+
+    Raises:
+      SyntaxError: a part is neither Python 3 nor Python 2.
+      UserError: a part cannot be read for another reason, such as too many nested expressions.
     """
 
-    def __init__(self, source: conversion.Source, marked: bool = False) -> None:
-        self.source = source
-        self.text = source.python3(relative=modules.is_in_package(source.filename))
-        self.tree = conversion.parse(self.text, source.filename)
-        self._nodes = [*ast.walk(self.tree)]
+    def __init__(self, sources: Sequence[conversion.Source], relative: bool = False) -> None:
+        self.sources = sources
+        self.path = sources[0].filename if sources else ""
+        texts = [source.python3(relative) for source in sources]
+        self.text = texts[0] if sources else ""
+        walk = Walk()
+        with conversion.deep(self.path):
+            self.trees = [conversion.parse(t, s.filename) for t, s in zip(texts, sources)]
+            for tree in self.trees:
+                walk.part(tree)
+            self.uses = walk.finish()
+        self.modules, self._meanings = walk.modules, walk.meanings
+        self._source_of = dict(zip(self.trees, sources))
+        self._nodes = [node for tree in self.trees for node in ast.walk(tree)]
         self.parents = {n: node for node in self._nodes for n in ast.iter_child_nodes(node)}
-        found = uses(self.tree)
-        self.uses = [use for use in found if use.is_tensorflow]
-        self.other_uses = [use for use in found if not use.is_tensorflow]
-        self.is_0x = bool(self.uses) and era.of_sources([source]) == "0.x"
-        self._line_starts: list[int] = []
-        if self.uses or marked:  # Only what is rewritten is taken apart.
-            self._marked = _marked(self)
-            self._line_starts += _line_starts(self._marked.tokens)
+        self.of_tensorflow = [use for use in self.uses if use.is_tensorflow]
+        self._marks: Any = None
+        self.is_0x = any(_is_of_0x(use) for use in self.of_tensorflow)
 
     def nodes(self, *kinds: type) -> list[Any]:
-        """Returns the nodes of these classes."""
-        return [node for node in self._nodes if isinstance(node, kinds)]
+        """Returns the nodes of these classes, or all."""
+        return [n for n in self._nodes if isinstance(n, kinds)] if kinds else [*self._nodes]
+
+    def meaning(self, node: ast.AST) -> str:
+        """Returns the full name of what a name or attribute stands for, if imported, else ""."""
+        return self._meanings.get(node, "")
+
+    def source(self, node: Any) -> conversion.Source:
+        """Returns the part that a node is in."""
+        while node in self.parents:
+            node = self.parents[node]
+        return self._source_of[node]
+
+    @property
+    def python2(self) -> bool:
+        """Whether a part is written in Python 2."""
+        return any(source.python2 for source in self.sources)
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Returns start and end of a node, without parentheses around it."""
-        start, end = self._marked.get_text_range(node)
+        start, end = self._marked().get_text_range(node)
         if end == 0:
             raise UnmarkedError(node)
         while self.text[start] in " \t":  # The first statement of a block begins with its indent.
@@ -124,9 +158,11 @@ class Program:
         try:
             offset, _ = self.span(node)
         except UnmarkedError:  # Its statement is marked.
-            around = (part for part in self.nodes(ast.stmt) if node in ast.walk(part))
-            offset, _ = self.span([*around][-1])
-        return max((start for start in self._line_starts if start <= offset), default=0)
+            while not isinstance(node, ast.stmt):
+                node = self.parents[node]
+            offset, _ = self.span(node)
+        starts = _line_starts(self._marked().tokens)
+        return max((start for start in starts if start <= offset), default=0)
 
     def import_from_v1(self, node: ast.Import | ast.ImportFrom, module: str) -> Edit:
         """Returns the edit by which a statement imports a module from `compat.v1.packages`."""
@@ -144,7 +180,7 @@ class Program:
 
     def head(self) -> int:
         """Returns where lines of import can be added: before the first import."""
-        rest = [node for node in self.tree.body if not _is_preamble(node)]
+        rest = [node for node in self.trees[0].body if not _is_preamble(node)]
         imports = [node for node in rest if _imports(node)]
         return self.line_start((imports or rest)[0])
 
@@ -157,35 +193,70 @@ class Program:
             position = edit.end
         return "".join([*pieces, self.text[position:]])
 
+    def _marked(self) -> Any:
+        """Returns the words of the text, which mark the nodes; made for what is rewritten only."""
+        if self._marks is None:
+            self._marks = self._mark()
+        return self._marks
+
+    def _mark(self) -> Any:
+        try:
+            import asttokens
+        except ImportError:
+            raise UserError(
+                f"script {self.path} cannot be rewritten, since the package asttokens, which finds "
+                "its words, is not installed; pip install 'compat-experiments[scripts]'"
+            ) from None
+        try:
+            return asttokens.ASTTokens(self.text, tree=self.trees[0], filename=self.path)
+        except (IndexError, SyntaxError, tokenize.TokenError) as error:
+            raise UserError(
+                f"script {self.path} cannot be taken apart into words ({error}); write it plainly"
+            ) from None
+
     def _next(self, token: Any, step: int = 1) -> Any:
         """Returns the token after another, or with a `step` of -1 before it; no comment."""
-        tokens = self._marked.tokens
+        tokens = self._marked().tokens
         token = tokens[token.index + step]
         return self._next(token, step) if token.type in _BLANK else token
 
 
-def uses(tree: ast.Module) -> list[Use]:
-    """Returns the uses in a program of names of TensorFlow and of other packages."""
-    walk = Walk()
-    walk.part(0, tree)
-    return walk.finish()
+@functools.lru_cache(maxsize=16)
+def of(*sources: conversion.Source, relative: bool = False) -> Program:
+    """Returns the program of some sources, which is built once; raises what `Program` does.
+
+    Args:
+      sources: a script, or the cells of a notebook.
+      relative: whether Python 2 is converted with relative imports of the modules beside it.
+    """
+    return Program(sources, relative)
 
 
-def _marked(program: Program) -> Any:
-    name = program.source.filename
+def read(path: str) -> Program:
+    """Returns the program in a file; raises what `conversion.read` and `Program` do."""
+    return of(*conversion.read(path))
+
+
+def era(sources: Iterable[conversion.Source]) -> str:
+    """Returns "0.x" if a program uses a name that TensorFlow 1.0 removed, else "1.x"."""
     try:
-        import asttokens
-    except ImportError:
-        raise UserError(
-            f"script {name} cannot be rewritten, since the package asttokens, which finds its "
-            "words, is not installed; pip install 'compat-experiments[scripts]'"
-        ) from None
+        return "0.x" if of(*filter(is_readable, sources)).is_0x else "1.x"
+    except UserError:
+        return "1.x"  # Python reports the error when it runs the program.
+
+
+def is_readable(source: conversion.Source) -> bool:
+    """Whether a source has a syntax tree; Python reports one without when it runs that."""
     try:
-        return asttokens.ASTTokens(program.text, tree=program.tree, filename=name)
-    except (IndexError, SyntaxError, tokenize.TokenError) as error:
-        raise UserError(
-            f"script {name} cannot be taken apart into words ({error}); write it plainly"
-        ) from None
+        source.tree()
+    except (SyntaxError, UserError):
+        return False
+    return True
+
+
+def _is_of_0x(use: Use) -> bool:
+    entry = table.NAMES.get(table.plain(use.name))
+    return entry is not None and entry.gone == "1.0" and not entry.by.startswith(_BOTH)
 
 
 def _line_starts(tokens: Iterable[Any]) -> Iterator[int]:

@@ -17,18 +17,29 @@ def _call(function: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(function, ast.Load()), list(args), [])
 
 
+def is_division(node: ast.AST) -> bool:
+    """Whether a node is `a / b` or `a /= b`."""
+    return isinstance(node, (ast.AugAssign, ast.BinOp)) and isinstance(node.op, ast.Div)
+
+
+def is_decode(node: ast.AST) -> bool:
+    """Whether a node is a call `text.decode(...)`."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr == "decode"
+
+
 class ClassicDivision(ast.NodeTransformer):
     """Makes `/` divide as in Python 2: integers give an integer."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.op, ast.Div):
+        if not is_division(node):
             return node
         return ast.copy_location(_call(DIVISION, node.left, node.right), node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.op, ast.Div):
+        if not is_division(node):
             return node
         value = copy.copy(node.target)
         value.ctx = ast.Load()
@@ -41,8 +52,9 @@ class ClassicStrings(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.func, ast.Attribute) or node.func.attr != "decode":
+        if not is_decode(node):
             return node
+        assert isinstance(node.func, ast.Attribute)
         decoded = _call(DECODE, node.func.value, *node.args)
         decoded.keywords = node.keywords
         return ast.copy_location(decoded, node)

@@ -1,36 +1,43 @@
-"""Names of a program: which of them statements bind, and which nothing makes."""
+"""Finds the names that statements bind, and the values that they assign to them."""
 
 from __future__ import annotations
 
 import ast
-import builtins
-import symtable
-from typing import Any, Container, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator
+
+from compat.scripts.reading import literals
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def bound(nodes: Iterable[ast.AST]) -> set[str]:
-    """Returns the names that statements bind in their own scope."""
-    return {name for node in nodes for name in _bound(node)}
-
-
-def _bound(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+def binds(node: ast.AST) -> Iterator[str]:
+    """Yields the names that a node itself binds, without those of its children."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield node.id
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
-        return
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         for alias in node.names:
             yield (alias.asname or alias.name).partition(".")[0]
     elif isinstance(node, ast.ExceptHandler) and node.name:
         yield node.name
-    if isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _bound(child)
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, (ast.Global, ast.Nonlocal)):
+        yield from node.names
+
+
+def bound(nodes: Iterable[ast.AST]) -> set[str]:
+    """Returns the names that statements bind in their own scope."""
+    found: set[str] = set()
+    waiting = [*nodes]
+    while waiting:  # Not by recursion: a sum of thousands of terms is as deep.
+        node = waiting.pop()
+        found.update(binds(node))
+        if not isinstance(node, (*_FUNCTIONS, *_COMPREHENSIONS, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
+    return found
 
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -48,22 +55,41 @@ def parameters(function: Any) -> set[str]:
     return {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
 
 
-def free(name: str, taken: Container[str]) -> str:
-    """Returns a name that is not taken: `name`, `name_2` and so on."""
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    return found
+def assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yields each target of the assignments among nodes with its value, also of `a, b = 1, 2`."""
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield target, node.value
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    yield from zip(target.elts, node.value.elts)
 
 
-def unknown(text: str) -> set[str]:
-    """Returns the names that a program uses, and nothing makes where it uses them."""
-    top = symtable.symtable(text, "", "exec")
-    made = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+def holding(
+    nodes: Iterable[ast.AST],
+    holds: Callable[[ast.expr, set[str]], bool],
+    every: bool = False,
+) -> set[str]:
+    """Returns the variables, such as "x" or "self.x", whose assigned values hold something.
 
-    def used(table: symtable.SymbolTable) -> set[str]:
-        inner = set().union(*map(used, table.get_children()))
-        return inner | {s.get_name() for s in table.get_symbols() if s.is_global()}
-
-    here = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
-    return here.union(*map(used, top.get_children())) - made - {*dir(builtins), "__file__"}
+    Args:
+      nodes: all nodes of a program.
+      holds: whether a value does, given the variables that are known to hold it.
+      every: whether all values that are assigned to a variable have to hold it, or any.
+    """
+    values: dict[str, list[ast.expr]] = {}
+    for target, value in assigned(nodes):
+        name = literals.dotted(target)
+        if name:
+            values.setdefault(name, []).append(value)
+    known: set[str] = set()
+    enough = all if every else any
+    while True:  # A variable may depend on another, and that on a third.
+        new = {
+            name
+            for name, given in values.items()
+            if name not in known and enough(holds(value, known) for value in given)
+        }
+        if not new:
+            return known
+        known |= new

@@ -21,7 +21,6 @@ class Use(NamedTuple):
     name: str  # Without "tf.", as "train.SummaryWriter"; of another package in full.
     spelled: str  # The text in the script, as "tf.train.SummaryWriter".
     node: ast.AST
-    part: int  # Index of the part of the program, as given to `Walk.part`.
     guarded: bool  # Whether the program handles the error of a missing name.
     call: ast.Call | None = None  # If the name is called.
     imported: bool = False
@@ -38,18 +37,19 @@ class _Scope:
         self.stars: list[str] = []  # Modules of TensorFlow imported with `*`.
         self.bound: set[str] = set()  # Local names that hide outer ones.
         self.outer: set[str] = set()  # Names declared `global`.
-        self._aliases: dict[str, str] = {}  # TensorFlow names by local name.
+        self._aliases: dict[str, str] = {}  # What is imported, by local name.
         self._above = above
 
     def bind(self, name: str, meaning: str) -> None:
-        """Adds an alias of a TensorFlow name."""
+        """Adds an alias of something imported."""
         scope = self
         while name in self.outer and scope._above is not None:
             scope = scope._above
-        scope._aliases[name] = meaning
+        if _is_inside(meaning) or not _is_inside(scope._aliases.get(name, "")):
+            scope._aliases[name] = meaning
 
     def find(self, name: str) -> str | None:
-        """Returns what a local name is in TensorFlow, such as "tensorflow.contrib", or None."""
+        """Returns what a local name is an alias of, such as "tensorflow.contrib", or None."""
         scope: _Scope | None = self
         while scope is not None:
             if name in scope._aliases:
@@ -68,7 +68,7 @@ class _Scope:
         return name in self.bound or (self._above is not None and self._above.is_bound(name))
 
     def resolve(self, node: ast.AST) -> str | None:
-        """Returns what an expression is in TensorFlow, or None."""
+        """Returns the full name of something imported that an expression is, or None."""
         if isinstance(node, ast.Name):
             return self.find(node.id)
         owner, name = None, ""
@@ -77,33 +77,37 @@ class _Scope:
         elif isinstance(node, ast.Call) and node.args:
             function = literals.dotted(node.func)
             if function in ("__import__", "import_module", "importlib.import_module"):
-                module = literals.text(node.args[0])
-                return module if _is_inside(module) else None
+                return literals.text(node.args[0]) or None
             if function == "getattr" and len(node.args) > 1:
                 owner, name = self.resolve(node.args[0]), literals.text(node.args[1])
         return f"{owner}.{name}" if owner and name else None
 
 
 class Walk(ast.NodeVisitor):
-    """Visits a program in the order of execution: function bodies come after their module."""
+    """Visits a program in the order of execution: function bodies come after their module.
+
+    Attributes:
+      modules: all modules that it imports.
+      meanings: the full names of the nodes that stand for something imported.
+    """
 
     def __init__(self) -> None:
+        self.modules: set[str] = set()
+        self.meanings: dict[ast.AST, str] = {}
         self._uses: list[Use] = []
         self._scope = _Scope()
-        self._part = 0
         self._guarded = False
-        self._later: list[tuple[int, _Scope, list[ast.AST]]] = []
+        self._later: list[tuple[_Scope, list[ast.AST]]] = []
 
-    def part(self, number: int, tree: ast.Module) -> None:
+    def part(self, tree: ast.Module) -> None:
         """Visits a part of the program: a script, or a cell of a notebook."""
-        self._part = number
         self._scope.bound.update(scopes.bound(tree.body))
         self.generic_visit(tree)
 
     def finish(self) -> list[Use]:
         """Visits the function bodies; returns all uses."""
         while self._later:
-            self._part, self._scope, body = self._later.pop(0)
+            self._scope, body = self._later.pop(0)
             for node in body:
                 self.visit(node)
         return self._uses
@@ -111,29 +115,31 @@ class Walk(ast.NodeVisitor):
     def _use(self, full: str, spelled: str, node: ast.AST, **more: Any) -> None:
         is_tf = _is_inside(full, {_TOP})
         name = full[len(_TOP) + 1 :] if is_tf else full
-        place = (spelled, node, self._part, self._guarded)
-        self._uses.append(Use(name, *place, is_tensorflow=is_tf, **more))
+        self._uses.append(Use(name, spelled, node, self._guarded, is_tensorflow=is_tf, **more))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
+            top = alias.name.partition(".")[0]
+            self.modules.add(alias.name)
+            self._scope.bind(alias.asname or top, alias.name if alias.asname else top)
             if _is_inside(alias.name):
-                top = alias.name.partition(".")[0]
-                self._scope.bind(alias.asname or top, alias.name if alias.asname else top)
                 self._use(alias.name, alias.name, _place(alias, node), imported=True)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = node.module or ""
-        if node.level or not _is_inside(module):
+        if node.level:
             return
+        self.modules.add(module)
         for alias in node.names:
-            if alias.name == "*":
+            full, spelled, place = f"{module}.{alias.name}", alias.name, _place(alias, node)
+            if alias.name != "*":
+                self._scope.bind(alias.asname or alias.name, full)
+            else:
+                full, spelled, place = module, module, node
                 if _is_inside(module, {_TOP}):
                     self._scope.stars.append(module)
-                self._use(module, module, node, imported=True)
-            else:
-                full = f"{module}.{alias.name}"
-                self._scope.bind(alias.asname or alias.name, full)
-                self._use(full, alias.name, _place(alias, node), imported=True)
+            if _is_inside(module):
+                self._use(full, spelled, place, imported=True)
 
     def visit_Try(self, node: ast.Try) -> None:
         before = self._guarded
@@ -158,12 +164,17 @@ class Walk(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         full = self._scope.resolve(node)
-        if full is None:
+        if full is not None:
+            self.meanings[node] = full
+        if full is None or not _is_inside(full):
             self.generic_visit(node)
         else:
             self._use(full, literals.dotted(node), node)
 
     def visit_Name(self, node: ast.Name) -> None:
+        meaning = self._scope.find(node.id)
+        if meaning is not None:
+            self.meanings[node] = meaning
         if isinstance(node.ctx, ast.Load) and not self._scope.is_bound(node.id):
             for full in [f"{module}.{node.id}" for module in self._scope.starred()]:
                 if table.plain(full[len(_TOP) + 1 :]) in table.NAMES:
@@ -175,10 +186,10 @@ class Walk(ast.NodeVisitor):
             starred = self._scope.starred()
             if starred and not self._scope.is_bound(node.func.id):
                 full = f"{starred[0]}.{node.func.id}"
-        if full and full not in _TOPS:
+        if full and _is_inside(full) and full not in _TOPS:
             self._use(full, literals.dotted(node.func), node.func, call=node)
         whole = self._scope.resolve(node)  # `getattr(tf, "mul")`
-        if whole and whole not in _TOPS:
+        if whole and _is_inside(whole) and whole not in _TOPS:
             self._use(whole, literals.dotted(node.func), node)
         self.generic_visit(node)
 
@@ -209,7 +220,7 @@ class Walk(ast.NodeVisitor):
         for statement in (descendant for child in body for descendant in ast.walk(child)):
             if isinstance(statement, ast.Global):
                 inner.outer.update(statement.names)
-        self._later.append((self._part, inner, list(body)))
+        self._later.append((inner, list(body)))
 
 
 def _is_inside(module: str, tops: AbstractSet[str] = frozenset(_TOPS)) -> bool:

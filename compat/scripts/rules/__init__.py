@@ -1,5 +1,6 @@
-"""What has changed since 2016, one rule a file, which `check` finds and `migrate` rewrites.
+"""What has changed since 2016: rules by which `check` finds uses, and `migrate` rewrites them.
 
 A rule has an id, the release that changed something, and an example of before and after, which is
-its test: see `concat.py`. It is listed, and applied, in the order of `catalog.RULES`.
+its test. Each file has the rules of one kind in `RULES`, such as `python2.py`; `catalog.RULES` has
+all of them, in the order in which they are listed and applied.
 """

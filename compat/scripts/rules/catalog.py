@@ -3,64 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from typing import Sequence
 
 from compat.errors import UserError
 from compat.scripts.rules import (
-    arguments,
-    builtins,
-    columns,
-    concat,
-    decode,
-    division,
-    dropout,
-    elements,
-    era,
-    folders,
-    graph,
-    hosts,
+    arrays,
+    calls,
+    frames,
     imports,
-    losses,
-    means,
     modules,
+    names,
     packages,
-    renamed,
-    reverse,
-    sampled,
-    shapes,
-    sizes,
-    split,
-    tostring,
-    unserved,
+    places,
+    python2,
 )
 from compat.scripts.rules.rule import Rule
 
-RULES = (
-    imports.RULE,
-    renamed.RULE,
-    unserved.RULE,
-    modules.RULE,
-    concat.RULE,
-    split.RULE,
-    losses.RULE,
-    shapes.RULE,
-    sizes.RULE,
-    era.RULE,
-    division.RULE,
-    decode.RULE,
-    builtins.RULE,
-    packages.RULE,
-    tostring.RULE,
-    elements.RULE,
-    columns.RULE,
-    # What has no migrated form is taken by `compat.v1` as it is, or depends on the machine.
-    graph.RULE,
-    sampled.RULE,
-    dropout.RULE,
-    means.RULE,
-    reverse.RULE,
-    arguments.RULE,
-    hosts.RULE,
-    folders.RULE,
+_FILES = (imports, names, modules, calls, python2, packages, arrays, frames, places)
+# Rules without a migrated form are last. `compat.v1` takes their uses as they are, or they depend
+# on the machine.
+RULES: Sequence[Rule] = sorted(
+    (rule for file in _FILES for rule in file.RULES), key=lambda rule: not rule.after
 )
 UNREADABLE_RULE = Rule("unreadable", "", "files that are neither Python nor notebooks", "x = (")
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from compat.errors import one_line
 from compat.scripts.rules.catalog import RULES, UNREADABLE_RULE
-from compat.scripts.rules.findings import CHANGES, FAILS, KINDS, UNREADABLE, Finding
+from compat.scripts.rules.rule import CHANGES, FAILS, KINDS, UNREADABLE, Finding
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

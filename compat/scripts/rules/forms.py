@@ -10,12 +10,9 @@ import ast
 import re
 from typing import Callable, Iterator, Mapping, NamedTuple, Union
 
-from compat.scripts.names import table
 from compat.scripts.reading import literals
 from compat.scripts.reading.program import Edit, GiveUpError, Program
-from compat.scripts.reading.uses import Use
-from compat.scripts.rules.findings import SERVED, Finding, Kind
-from compat.scripts.rules.rule import Found, Script
+from compat.scripts.rules.rule import Kind
 
 LISTS = (ast.List, ast.Tuple, ast.ListComp)
 _Ask = Callable[[ast.Call, bool], Union[bool, None]]
@@ -41,59 +38,11 @@ class Form(NamedTuple):
     is_kept: bool = False  # Whether `tf.compat.v1` has the old form.
 
 
-# The old forms of the calls of a name, such as "split".
-Forms = Mapping[str, "tuple[Form, ...]"]
-
-
-def of(forms: Forms, name: str) -> Iterator[Form]:
-    """Yields the old forms of the calls of a name; `tf.compat.v1` kept the meaning of some."""
-    plain = table.plain(name)
-    for form in forms.get(plain, ()):
-        if name == plain:
-            yield form
-        elif not form.is_kept:
-            yield form if form.in_v1 is None else form._replace(kind=SERVED, says=form.in_v1)
-
-
-def findings(forms: Forms, use: Use, is_0x: bool) -> Iterator[Finding]:
-    """Yields what is known about a call of a name of TensorFlow."""
-    for form in of(forms, use.name) if use.call is not None and use.is_tensorflow else ():
-        if use.call is not None and is_found(form, use.call, is_0x):
-            plain = table.plain(use.name)
-            entry = table.NAMES.get(plain)
-            by = table.importable(entry.by, "compat.v1." + plain) if entry else ""
-            yield Finding(form.rule, form.kind, f"tf.{use.name}", f"tf.{use.name} {form.says}", by)
-
-
-def finder(forms: Forms) -> Callable[[Script], Iterator[Found]]:
-    """Returns what finds calls of these forms."""
-
-    def find(script: Script) -> Iterator[Found]:
-        for use in script.uses:
-            for finding in findings(forms, use, script.is_0x):
-                yield Found(use.part, use.node, use.spelled, finding)
-
-    return find
-
-
-def calls(forms: Forms, program: Program) -> Iterator[tuple[str, ast.Call, Form]]:
-    """Yields the calls in a program of names that have old forms, with each form."""
-    for use in program.uses:
-        for form in of(forms, use.name) if use.call is not None else ():
-            if use.call is not None:
-                yield use.name, use.call, form
-
-
-def rewriter(forms: Forms) -> Callable[[Program], Iterator[Edit]]:
-    """Returns what writes the names of arguments where they are: their order stays."""
-
-    def rewrite(program: Program) -> Iterator[Edit]:
-        for _, call, form in calls(forms, program):
-            yield from _renamed(program, call, form.keywords)
-            if form.names and is_old(program, call, form):
-                yield from _named(program, call, form.names)
-
-    return rewrite
+def rewritten(program: Program, call: ast.Call, form: Form) -> Iterator[Edit]:
+    """Yields the edits that name the arguments where they are: their order stays."""
+    yield from _renamed(program, call, form.keywords)
+    if form.names and is_old(program, call, form):
+        yield from _named(program, call, form.names)
 
 
 def _named(program: Program, call: ast.Call, names: tuple[str, ...]) -> Iterator[Edit]:

@@ -1,4 +1,4 @@
-"""Modules of TensorFlow come from `compat.v1`.
+"""A rule for imports of TensorFlow, which become imports of `compat.v1`.
 
 TensorFlow 2.0 has other functions under many names of 1.x, and no `tf.contrib`; `compat.v1` has all
 that an old script sees under `compat run`.
@@ -13,10 +13,8 @@ from typing import Any, Iterator
 from compat.scripts.names import table
 from compat.scripts.reading import literals
 from compat.scripts.reading.program import Edit, GiveUpError, Program
-from compat.scripts.rules import forms, lookup, unserved
-from compat.scripts.rules.findings import FAILS
-from compat.scripts.rules.known import FORMS
-from compat.scripts.rules.rule import Rule
+from compat.scripts.rules import calls, names
+from compat.scripts.rules.rule import FAILS, Rule
 
 _V1 = "compat.v1"
 _TODAY = "tensorflow.compat"
@@ -31,16 +29,15 @@ _ONLY_V1 = re.compile(
 _MODULE = re.compile(r"(?<![\w.])tensorflow\b((?:\s*\.\s*\w+)*)(\s+as\s+\w+)?")
 
 
-def _rewrite(program: Program) -> Iterator[Edit]:
+def _rewrite_tensorflow(program: Program) -> Iterator[Edit]:
     is_today = not needs_v1(program)
     left = {
         id(use.node)
-        for use in program.uses
-        if use.imported and not use.guarded and unserved.finding(use)
+        for use in program.of_tensorflow
+        if use.imported and not use.guarded and names.is_unserved(use)
     }
     for node in program.nodes(ast.Import, ast.ImportFrom):
-        names = [node, *node.names]
-        if len(node.names) == 1 and any(id(name) in left for name in names):
+        if len(node.names) == 1 and {id(node), id(node.names[0])} & left:
             continue  # The remark is about it.
         yield from _statement(program, node, is_today)
     for call in program.nodes(ast.Call):
@@ -58,13 +55,11 @@ def _rewrite(program: Program) -> Iterator[Edit]:
 
 def needs_v1(program: Program) -> bool:
     """Whether a program uses names or calls that `tf`, or `tf.compat.v1`, does not take."""
-    for use in program.uses:
+    for use in program.of_tensorflow:
         if _ONLY_V1.match(use.name):
             return True
         if use.name != table.plain(use.name):
-            found = [lookup.find(use.name)]
-            if use.call is not None:
-                found = [*forms.findings(FORMS, use, program.is_0x)]
+            found = [names.finding(use), *calls.findings(use, program.is_0x)]
             if any(finding is not None and finding.kind is not FAILS for finding in found):
                 return True
     return False
@@ -92,12 +87,14 @@ def _statement(program: Program, node: Any, is_today: bool) -> Iterator[Edit]:
             yield Edit(start + found.start(), start + found.end(), new)
 
 
-RULE = Rule(
-    "imports",
-    "2.0",
-    "modules of TensorFlow come from compat.v1",
-    "from tensorflow.examples.tutorials.mnist import input_data",
-    "from compat.v1.examples.tutorials.mnist import input_data",
-    find=lookup.finder("imports"),
-    rewrite=_rewrite,
+RULES = (
+    Rule(
+        "imports",
+        "2.0",
+        "modules of TensorFlow come from compat.v1",
+        "from tensorflow.examples.tutorials.mnist import input_data",
+        "from compat.v1.examples.tutorials.mnist import input_data",
+        find=names.finder("imports"),
+        rewrite=_rewrite_tensorflow,
+    ),
 )

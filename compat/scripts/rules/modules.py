@@ -1,4 +1,4 @@
-"""Modules of the script itself that use TensorFlow or Python 2 are named in a remark.
+"""A rule for the modules of the script itself, which names them in a remark.
 
 A program that imports `compat.v1` shares a graph with its modules only if they import it as well.
 """
@@ -10,19 +10,18 @@ import os
 from typing import Iterator
 
 from compat.errors import UserError
-from compat.scripts.reading import conversion, modules
-from compat.scripts.reading.program import Program, Remark, uses
+from compat.scripts.reading import modules, program
+from compat.scripts.reading.program import Program, Remark
 from compat.scripts.rules.rule import Rule
 
 
-def _rewrite(program: Program) -> Iterator[Remark]:
-    path = program.source.filename
+def _remark(script: Program) -> Iterator[Remark]:
     said: set[str] = set()
-    for node in program.nodes(ast.Import, ast.ImportFrom):
-        for file in modules.files(node, path):
+    for node in script.nodes(ast.Import, ast.ImportFrom):
+        for file in modules.files(node, script.path):
             if file not in said and _has_changes(file):
                 said.add(file)
-                name = os.path.relpath(file, os.path.dirname(os.path.abspath(path)))
+                name = os.path.relpath(file, os.path.dirname(os.path.abspath(script.path)))
                 yield Remark(
                     node,
                     f"{name} has to be migrated as well; migrate the folder as a whole, "
@@ -32,19 +31,21 @@ def _rewrite(program: Program) -> Iterator[Remark]:
 
 def _has_changes(file: str) -> bool:
     try:
-        parts = conversion.read(file)
-        return any(p.python2 or any(u.is_tensorflow for u in uses(p.tree())) for p in parts)
+        found = program.read(file)
     except (SyntaxError, UserError):
         return False  # Python reports it.
+    return found.python2 or bool(found.of_tensorflow)
 
 
-RULE = Rule(
-    "modules",
-    "2.0",
-    "modules of the script itself that use TensorFlow or Python 2 are named in a remark",
-    "import reader",
-    "# compat 1: reader.py has to be migrated as well; migrate the folder as a whole, "
-    "python -m compat migrate FOLDER --output=NEW_FOLDER\n"
-    "import reader",
-    rewrite=_rewrite,
+RULES = (
+    Rule(
+        "modules",
+        "2.0",
+        "modules of the script itself that use TensorFlow or Python 2 are named in a remark",
+        "import reader",
+        "# compat 1: reader.py has to be migrated as well; migrate the folder as a whole, "
+        "python -m compat migrate FOLDER --output=NEW_FOLDER\n"
+        "import reader",
+        rewrite=_remark,
+    ),
 )

@@ -1,4 +1,4 @@
-"""Packages come from `compat.v1.packages` where a name is used that has changed.
+"""A rule for names of other packages that have changed, which `compat.v1.packages` has.
 
 NumPy 1.20 deprecated `numpy.float` and its like, and later releases removed them and more; so did
 Python's library, pandas, SciPy and scikit-learn. `compat.scripts.names.packages` has all names.
@@ -13,18 +13,17 @@ from compat.scripts.names import packages
 from compat.scripts.reading import literals
 from compat.scripts.reading.program import Edit, Program
 from compat.scripts.reading.uses import Use
-from compat.scripts.rules import lookup
-from compat.scripts.rules.findings import SERVED, Finding
-from compat.scripts.rules.rule import Found, Rule, Script
+from compat.scripts.rules import names
+from compat.scripts.rules.rule import SERVED, Finding, Found, Rule
 
-_names = lookup.finder("packages")
+_gone = names.finder("packages")
 
 
-def _find(script: Script) -> Iterator[Found]:
-    yield from _names(script)
-    for use in script.uses:
+def _find(program: Program) -> Iterator[Found]:
+    yield from _gone(program)
+    for use in program.uses:
         for finding in _of_arguments(use):
-            yield Found(use.part, use.node, use.spelled, finding)
+            yield Found(use.node, use.spelled, finding)
 
 
 def _of_arguments(use: Use) -> Iterator[Finding]:
@@ -46,7 +45,7 @@ def _of_arguments(use: Use) -> Iterator[Finding]:
 
 
 def _rewrite(program: Program) -> Iterator[Edit]:
-    changed = {use.name.partition(".")[0] for use in program.other_uses if _has_changed(use)}
+    changed = {use.name.partition(".")[0] for use in program.uses if _has_changed(use)}
     for node in program.nodes(ast.Import):
         for alias in node.names:
             if alias.name.partition(".")[0] in changed:
@@ -58,23 +57,27 @@ def _rewrite(program: Program) -> Iterator[Edit]:
 
 
 def _has_changed(use: Use) -> bool:
-    """Whether a name is served by something else than today's package."""
+    """Whether a name of a package is served by something else than today's package."""
+    if use.is_tensorflow:
+        return False
     if use.name.partition(".")[0] == "pandas":
         return True  # Methods of its frames have changed, whose calls do not say what they are of.
     if use.call is not None:
         return any(_of_arguments(use))
     if use.name in packages.SIZED:
         return False  # Nearly all calls are right; NumPy refuses the others, and says why.
-    finding = lookup.find(use.name, False)
-    return (finding is not None and bool(finding.served_by)) or use.name in packages.CHANGED
+    found = names.finding(use)
+    return (found is not None and bool(found.served_by)) or use.name in packages.CHANGED
 
 
-RULE = Rule(
-    "packages",
-    "NumPy 1.20, ...",
-    "packages come from compat.v1.packages where a name is used that has changed",
-    "import numpy as np\nx = np.float(1)",
-    "import compat.v1.packages.numpy as np\nx = np.float(1)",
-    find=_find,
-    rewrite=_rewrite,
+RULES = (
+    Rule(
+        "packages",
+        "NumPy 1.20, ...",
+        "packages come from compat.v1.packages where a name is used that has changed",
+        "import numpy as np\nx = np.float(1)",
+        "import compat.v1.packages.numpy as np\nx = np.float(1)",
+        find=_find,
+        rewrite=_rewrite,
+    ),
 )

@@ -1,45 +1,72 @@
-"""What a rule is: what it is about, how its uses are found, and how they are rewritten."""
+"""Defines rules, and the findings of `compat check` that they yield."""
 
 from __future__ import annotations
 
 import ast
-from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Callable, Iterator, NamedTuple, Union
 
 from compat.scripts.reading.program import Edit, Program, Remark
-from compat.scripts.reading.uses import Use
-from compat.scripts.rules.findings import Finding
 
 
-class Part(NamedTuple):
-    """A script, or a cell of a notebook, in Python 3."""
+class Kind(NamedTuple):
+    """A kind of finding; the levels "warning" and "error" make the check fail, "note" does not."""
 
-    number: int  # From zero.
-    tree: ast.Module
-    python2: bool  # Whether it was converted.
+    name: str
+    level: str
+    says: str
 
 
-class Script(NamedTuple):
-    """What is known of a script or a notebook before its rules are asked."""
+SERVED = Kind("served", "note", "gone; compat run serves it")
+GRAPH = Kind("graph", "note", "needs a graph; TensorFlow 2 runs eagerly, compat run builds one")
+HOST = Kind("host", "note", "an address that is fixed in the script")
+FOLDER = Kind("folder", "note", "a path that is fixed in the script")
+CHANGES = Kind("changes", "warning", "means something else today, without an error")
+FAILS = Kind("fails", "error", "does not work, not even under compat run")
+UNREADABLE = Kind("unreadable", "error", "cannot be read as Python 3, Python 2 or a notebook")
 
-    parts: Sequence[Part]
-    uses: Sequence[Use]
-    known: Mapping[
-        tuple[bool, str], Finding | None
-    ]  # Of each name, and whether it is TensorFlow's.
-    is_0x: bool
+KINDS = (SERVED, GRAPH, HOST, FOLDER, CHANGES, FAILS, UNREADABLE)
+
+
+class Finding(NamedTuple):
+    """What is known about a name or a string in a script; `check` adds where it is."""
+
+    rule: str  # The id of a rule.
+    kind: Kind
+    name: str  # Such as "tf.mul" or "localhost:2222".
+    message: str
+    served_by: str = ""
+    gone: str = ""  # The release that removed the name.
+    file: str = ""
+    cell: int = 0  # The number of the notebook's code cell, or 0 in a script.
+    line: int = 1  # From one, in the file or the cell.
+    column: int = 1  # From one, in characters.
+
+    @property
+    def fails(self) -> bool:
+        """Whether a check with this finding fails."""
+        return self.kind.level != "note"
+
+    @property
+    def place(self) -> str:
+        """The position, in the form that compilers print."""
+        cell = f" [cell {self.cell}]" if self.cell else ""
+        return f"{self.file}{cell}:{self.line}:{self.column}"
 
 
 class Found(NamedTuple):
-    """A use of what a rule is about, spelled so at a node of a part."""
+    """A use that a rule is about, as a node and the text of it that `check` points at."""
 
-    part: int
     node: ast.AST
     spelled: str  # "/" is the operator before the node.
     finding: Finding
 
 
+Finder = Callable[[Program], Iterator[Found]]
+Rewriter = Callable[[Program], Iterator[Union[Edit, Remark]]]
+
+
 class Rule(NamedTuple):
-    """What is known about uses of one kind."""
+    """A change since 2016, with an example, which is its test."""
 
     id: str
     gone: str  # What no longer takes the uses: a release of TensorFlow, or Python 3, NumPy.
@@ -47,5 +74,5 @@ class Rule(NamedTuple):
     before: str  # An example, of a script that has imported TensorFlow as `tf`.
     after: str = ""  # Its migrated form; without one, `migrate` leaves it as it is.
     optional: bool = False  # Whether a use also works as it is.
-    find: Callable[[Script], Iterator[Found]] = lambda _: iter(())
-    rewrite: Callable[[Program], Iterator[Edit | Remark]] = lambda _: iter(())
+    find: Finder = lambda _: iter(())
+    rewrite: Rewriter = lambda _: iter(())

@@ -9,11 +9,9 @@ from typing import Sequence
 
 from compat.errors import UserError
 from compat.scripts.reading import conversion
-from compat.scripts.reading.uses import Walk
-from compat.scripts.rules import lookup
+from compat.scripts.reading import program as reading
 from compat.scripts.rules.catalog import RULES, UNREADABLE_RULE
-from compat.scripts.rules.findings import UNREADABLE, Finding
-from compat.scripts.rules.rule import Part, Rule, Script
+from compat.scripts.rules.rule import UNREADABLE, Finding, Rule
 
 # Larger files are generated; notebooks contain their images.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
@@ -25,70 +23,48 @@ _LONG_LINE = 10_000
 
 def check(path: str, rules: Sequence[Rule] = RULES) -> list[Finding]:
     """Returns the findings of a file by these rules, in the order of its lines."""
-    program = _Program(path)
+    found: dict[Finding, None] = {}  # A position can occur twice, as a name and as a call.
     try:
-        script = program.read()
-        with conversion.deep(path):
-            for rule in rules:
-                for part, node, spelled, finding in rule.find(script):
-                    program.add(part, node, spelled, finding)
-    except (OSError, UserError) as error:
-        program.unreadable(0, 1, 1, str(error))
-    found = dict.fromkeys(program.findings)  # A position can occur twice, as a name and as a call.
-    return sorted(found, key=lambda finding: (finding.cell, finding.line, finding.column))
-
-
-class _Program:
-    """A script or a notebook, whose code cells are the parts of a program."""
-
-    def __init__(self, path: str) -> None:
-        self.findings: list[Finding] = []
-        self._path = path
-        self._is_notebook = path.endswith(".ipynb")
-        self._lines: list[list[str]] = []
-
-    def read(self) -> Script:
-        """Returns what is known of it; adds a finding for each part that cannot be read."""
-        size = os.path.getsize(self._path)
-        most = _MAX_BYTES[".ipynb" if self._is_notebook else ".py"]
-        if size > most:
-            raise UserError(f"script {self._path} has {size} bytes, expected at most {most}")
-        walk, parts = Walk(), []
-        for number, part in enumerate(conversion.read(self._path)):
-            self._lines.append(part.text.split("\n"))
+        sources = []
+        for source in _sources(path):
             try:
-                with conversion.deep(part.filename):
-                    parts.append(Part(number, part.tree(), part.python2))
-                    walk.part(number, parts[-1].tree)
+                source.tree()
+                sources.append(source)
             except SyntaxError as error:
                 why = str(error.msg).partition("neither Python 3 nor Python 2")[0]
                 message = f"neither Python 3 nor Python 2{': ' if why else ''}{why}"
-                self.unreadable(number, error.lineno or 1, error.offset or 1, message)
+                position = error.lineno or 1, error.offset or 1
+                found[_unreadable(path, message, source.cell, *position)] = None
             except UserError as error:
-                self.unreadable(number, 1, 1, str(error))
-        with conversion.deep(self._path):
-            uses = walk.finish()
-        names = {(use.is_tensorflow, use.name) for use in uses}
-        known = {(is_tf, name): lookup.find(name, is_tf) for is_tf, name in names}
-        is_0x = any(finding.gone == "1.0" for finding in known.values() if finding is not None)
-        return Script(parts, uses, known, is_0x)
+                found[_unreadable(path, str(error), source.cell)] = None
+        program = reading.of(*sources)
+        lines = {source.cell: source.text.split("\n") for source in sources}
+        with conversion.deep(path):
+            for rule in rules:
+                for node, spelled, finding in rule.find(program):
+                    place = locate_operator if spelled == "/" else locate
+                    cell = program.source(node).cell
+                    line, column = place(lines[cell], node, spelled)
+                    finding = finding._replace(file=path, cell=cell, line=line, column=column)
+                    found[finding] = None
+    except (OSError, UserError) as error:
+        found[_unreadable(path, str(error))] = None
+    return sorted(found, key=lambda finding: (finding.cell, finding.line, finding.column))
 
-    def unreadable(self, part: int, line: int, column: int, why: str) -> None:
-        """Adds a finding of what cannot be read."""
-        message = " ".join(why.split())
-        finding = Finding(UNREADABLE_RULE.id, UNREADABLE, self._path, message)
-        self._add(part, (line, column), finding)
 
-    def add(self, part: int, node: ast.AST, spelled: str, finding: Finding) -> None:
-        """Adds a finding of a node, which is spelled so."""
-        place = locate_operator if spelled == "/" else locate
-        self._add(part, place(self._lines[part], node, spelled), finding)
+def _sources(path: str) -> list[conversion.Source]:
+    """Returns the parts of a file; raises UserError for one that is too large."""
+    size = os.path.getsize(path)
+    most = _MAX_BYTES[".ipynb" if path.endswith(".ipynb") else ".py"]
+    if size > most:
+        raise UserError(f"script {path} has {size} bytes, expected at most {most}")
+    return conversion.read(path)
 
-    def _add(self, part: int, position: tuple[int, int], finding: Finding) -> None:
-        cell = part + 1 if self._is_notebook and self._lines else 0
-        line, column = position
-        found = finding._replace(file=self._path, cell=cell, line=line, column=column)
-        self.findings.append(found)
+
+def _unreadable(path: str, why: str, cell: int = 0, line: int = 1, column: int = 1) -> Finding:
+    message = " ".join(why.split())
+    known = Finding(UNREADABLE_RULE.id, UNREADABLE, path, message)
+    return known._replace(file=path, cell=cell, line=line, column=column)
 
 
 def files(path: str) -> list[str]:

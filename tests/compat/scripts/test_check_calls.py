@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compat.scripts.names import table
-from compat.scripts.rules.known import FORMS
+from compat.scripts.rules.calls import FORMS
 from compat.scripts.rules.sources import check
 
 # Names that are served with their old arguments, and gone for good: found wherever they are used.

@@ -8,8 +8,8 @@ from typing import Callable, Mapping
 import pytest
 
 from compat.scripts.names import packages, table
-from compat.scripts.rules import lookup
-from compat.scripts.rules.findings import Finding
+from compat.scripts.rules import names
+from compat.scripts.rules.rule import Finding
 from compat.scripts.rules.sources import check
 
 Check = Callable[[str], "list[Finding]"]
@@ -154,10 +154,10 @@ def test_modules_are_followed(script: str, name: str, served_by: str, found: Che
 
 def test_what_serves_a_name_can_be_imported() -> None:
     """No module of ours is named but `compat.v1`, which has all old names."""
-    served = [lookup.find(name) for name in table.NAMES]
-    served += [lookup.find(name, is_tensorflow=False) for name in packages.GONE]
-    names = [finding.served_by for finding in served if finding is not None]
-    ours = [name for name in names if name.startswith("compat.")]
+    served = [names.find(name) for name in table.NAMES]
+    served += [names.find(name, is_tensorflow=False) for name in packages.GONE]
+    by = [finding.served_by for finding in served if finding is not None]
+    ours = [name for name in by if name.startswith("compat.")]
     assert len(ours) > 100
     assert [name for name in ours if not name.startswith("compat.v1.")] == []
     assert "compat.v1.packages.numpy.asscalar" in ours

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.rules.findings import Finding
+from compat.scripts.rules.rule import Finding
 from compat.scripts.rules.sources import check
 
 

@@ -1,6 +1,8 @@
-"""An array of one element was a number in formats and for `float()`.
+"""Rules for arrays of NumPy: those of one element, and their bytes.
 
-NumPy 2.4: "Raise `TypeError` on attempt to convert array with `ndim > 0` to scalar".
+NumPy 2.4: "Raise `TypeError` on attempt to convert array with `ndim > 0` to scalar"; until then an
+array of one element was a number in formats and for `float()`. NumPy 2.3 removed `tostring()`,
+which returned the same bytes as `tobytes()`.
 """
 
 from __future__ import annotations
@@ -9,10 +11,9 @@ import ast
 import re
 from typing import Any, Iterator
 
-from compat.scripts.reading import literals, scopes
+from compat.scripts.reading import arrays, literals, scopes
 from compat.scripts.reading.program import Edit, Program
-from compat.scripts.rules.findings import SERVED, Finding
-from compat.scripts.rules.rule import Found, Rule, Script
+from compat.scripts.rules.rule import SERVED, Finding, Found, Rule
 
 _MADE = ("Variable", "constant")
 _SHAPED = ("get_variable", "zeros", "ones", "random_uniform", "random_normal", "truncated_normal")
@@ -22,55 +23,40 @@ _KEEP = (
     *("pow", "sigmoid", "square", "squared_difference", "sub", "subtract", "tanh"),
 )
 _NUMERIC = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[deEfgG]")
+_TOSTRING = "tostring"
 
 
-def _find(script: Script) -> Iterator[Found]:
+def _find_elements(program: Program) -> Iterator[Found]:
     message = "since NumPy 2.4 an array of one element is not a number; compat run takes it"
-    for part in script.parts if script.uses else ():
-        for node in _operands(part.tree):
-            text = literals.dotted(node) or "run"
-            finding = Finding("elements", SERVED, text, message, "item", "NumPy 2.4")
-            yield Found(part.number, node, text, finding)
+    for node in _operands(program) if program.uses else ():
+        text = literals.dotted(node) or "run"
+        yield Found(node, text, Finding("elements", SERVED, text, message, "item", "NumPy 2.4"))
 
 
-def _rewrite(program: Program) -> Iterator[Edit]:
-    for node in _operands(program.tree):
+def _rewrite_elements(program: Program) -> Iterator[Edit]:
+    for node in _operands(program):
         _, end = program.span(node)
         yield Edit(end, end, ".item()")
 
 
-def _operands(tree: ast.Module) -> Iterator[ast.expr]:
+def _operands(program: Program) -> Iterator[ast.expr]:
     """Yields what a session returns, as an array of one element, where NumPy wants a number."""
-    nodes = [*ast.walk(tree)]
-    tensors = _tensors(nodes)
-    values = _values(nodes, tensors) if tensors else set()
-    for node in nodes if tensors else ():
-        operands: list[Any] = []
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-            if _NUMERIC.search(literals.text(node.left)):
-                operands = getattr(node.right, "elts", [node.right])
-        elif isinstance(node, ast.Call) and literals.dotted(node.func) in ("float", "int"):
-            operands = node.args[:1]
-        for operand in operands:
+    functions = {f.name: f for f in program.nodes(ast.FunctionDef)}
+    assignments = program.nodes(ast.Assign)
+    tensors = scopes.holding(assignments, lambda value, known: _is_one(value, known, functions))
+    if not tensors:
+        return
+    values = _values(program, tensors)
+    operands = arrays.Operands(program.nodes())
+    for node in program.nodes(ast.BinOp, ast.Call):
+        given: list[Any] = []
+        if isinstance(node, ast.Call) and operands.takes_numbers(node.func):
+            given = node.args
+        elif operands.is_format(node) and _NUMERIC.search(literals.text(node.left)):
+            given = getattr(node.right, "elts", [node.right])
+        for operand in given:
             if getattr(operand, "id", "") in values or _fetched(operand) in tensors:
                 yield operand
-
-
-def _tensors(nodes: list[Any]) -> set[str]:
-    """Returns the names of tensors that have the shape [1], or another of one element."""
-    functions = {f.name: f for f in nodes if isinstance(f, ast.FunctionDef)}
-    assigned = [
-        (node.targets[0].id, node.value)
-        for node in nodes
-        if isinstance(node, ast.Assign)
-        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
-    ]
-    found: set[str] = set()
-    while True:
-        new = {name for name, value in assigned if _is_one(value, found, functions)} - found
-        if not new:
-            return found
-        found |= new
 
 
 def _is_one(node: Any, known: set[str], functions: dict[str, Any]) -> bool:
@@ -114,11 +100,11 @@ def _fetched(node: Any) -> str:
     return str(getattr(value, "id", ""))
 
 
-def _values(nodes: list[Any], tensors: set[str]) -> set[str]:
+def _values(program: Program, tensors: set[str]) -> set[str]:
     """Returns the names that sessions return these tensors for, and nothing else is bound to."""
     found: set[str] = set()
     others: set[str] = set()
-    for node in [n for n in nodes if isinstance(n, ast.Assign)]:
+    for node in program.nodes(ast.Assign):
         target: Any = node.targets[0]
         call: Any = node.value
         left = getattr(target, "elts", [target])
@@ -130,16 +116,50 @@ def _values(nodes: list[Any], tensors: set[str]) -> set[str]:
         new = {getattr(name, "id", "") for name, fetch in pairs if fetch in tensors} - {""}
         found |= new
         others |= scopes.bound(node.targets) - new - tensors
-    kinds = (ast.AugAssign, ast.For)
-    return found - others - scopes.bound(n.target for n in nodes if isinstance(n, kinds))
+    others |= scopes.bound(node.target for node in program.nodes(ast.AugAssign, ast.For))
+    return found - others
 
 
-RULE = Rule(
-    "elements",
-    "NumPy 2.4",
-    "an array of one element was a number in formats and for float()",
-    'w = tf.Variable([0.5])\nx = sess.run(w)\nprint("w: %f" % x)',
-    'w = tf.Variable([0.5])\nx = sess.run(w)\nprint("w: %f" % x.item())',
-    find=_find,
-    rewrite=_rewrite,
+def _tostring(program: Program) -> Iterator[ast.Call]:
+    """Yields the calls of `array.tostring()`, where the program has no such method itself."""
+    if any(function.name == _TOSTRING for function in program.nodes(ast.FunctionDef)):
+        return
+    for call in program.nodes(ast.Call):
+        is_method = isinstance(call.func, ast.Attribute) and call.func.attr == _TOSTRING
+        if is_method and not (call.args or call.keywords):
+            yield call
+
+
+def _find_tostring(program: Program) -> Iterator[Found]:
+    message = "tostring() of arrays is gone since NumPy 2.3; compat run serves it"
+    finding = Finding(_TOSTRING, SERVED, _TOSTRING, message, "tobytes", "NumPy 2.3")
+    for call in _tostring(program) if program.uses else ():
+        yield Found(call.func, _TOSTRING, finding)
+
+
+def _rewrite_tostring(program: Program) -> Iterator[Edit]:
+    for call in _tostring(program):
+        _, end = program.span(call.func)
+        yield Edit(end - len(_TOSTRING), end, "tobytes")
+
+
+RULES = (
+    Rule(
+        "tostring",
+        "NumPy 2.3",
+        "the bytes of an array are tobytes()",
+        "x = y.eval().tostring()",
+        "x = y.eval().tobytes()",
+        find=_find_tostring,
+        rewrite=_rewrite_tostring,
+    ),
+    Rule(
+        "elements",
+        "NumPy 2.4",
+        "an array of one element was a number in formats and for float()",
+        'w = tf.Variable([0.5])\nx = sess.run(w)\nprint("w: %f" % x)',
+        'w = tf.Variable([0.5])\nx = sess.run(w)\nprint("w: %f" % x.item())',
+        find=_find_elements,
+        rewrite=_rewrite_elements,
+    ),
 )

@@ -1,4 +1,4 @@
-"""What was done in place to a column of a frame changed the frame.
+"""A rule for columns of frames: what was done in place to one changed the frame.
 
 pandas 3.0: "Chained assignment never works": the column is a copy of what the frame has.
 """
@@ -9,11 +9,10 @@ import ast
 import json
 from typing import Any, Iterator, NamedTuple
 
-from compat.scripts.reading import literals
-from compat.scripts.reading.frames import is_in_place
+from compat.scripts.reading import literals, scopes
+from compat.scripts.reading.frames import changed
 from compat.scripts.reading.program import Edit, Program, Remark
-from compat.scripts.rules.findings import CHANGES, Finding
-from compat.scripts.rules.rule import Found, Rule, Script
+from compat.scripts.rules.rule import CHANGES, Finding, Found, Rule
 
 _PANDAS = ("pandas", "compat.v1.packages.pandas")
 _METHODS = {"bfill", "clip", "ffill", "fillna", "interpolate", "mask", "replace", "where"}
@@ -30,20 +29,19 @@ class _Change(NamedTuple):
     is_known: bool  # To be one of a frame.
 
 
-def _find(script: Script) -> Iterator[Found]:
+def _find(program: Program) -> Iterator[Found]:
     message = (
         "since pandas 3 this changes a copy of the column, and the frame stays as it is; "
         "compat run changes the frame"
     )
-    for part in script.parts if script.uses else ():
-        for change in _changes(part.tree):
-            name = literals.dotted(change.column) or literals.dotted(change.column.value)
-            finding = Finding("columns", CHANGES, name, message, gone="pandas 3.0")
-            yield Found(part.number, change.node, name, finding)
+    for change in _changes(program) if program.uses else ():
+        name = literals.dotted(change.column) or literals.dotted(change.column.value)
+        finding = Finding("columns", CHANGES, name, message, gone="pandas 3.0")
+        yield Found(change.node, name, finding)
 
 
 def _rewrite(program: Program) -> Iterator[Edit | Remark]:
-    changes = [*_changes(program.tree)]
+    changes = [*_changes(program)]
     is_clear = all(map(_is_clear, changes))  # Or else all are left in the file.
     for change in changes:
         column = program.expression(change.column)
@@ -86,22 +84,24 @@ def _without_inplace(program: Program, call: ast.Call) -> Edit:
     return Edit(start, end, "")
 
 
-def _changes(tree: ast.Module) -> Iterator[_Change]:
-    nodes: list[Any] = list(ast.walk(tree))
-    makers = _makers(nodes)
-    frames = _frames(nodes, makers) if makers else set()
-    for node in nodes if makers else ():
-        call: Any = node.value if isinstance(node, ast.Expr) else None
-        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") in _METHODS:
-            column: Any = getattr(call.func, "value", None)
+def _changes(program: Program) -> Iterator[_Change]:
+    if not program.modules & {*_PANDAS}:
+        return
+    frames = _frames(program)
+    for node in program.nodes(ast.Assign, ast.AugAssign, ast.Call):
+        is_call = isinstance(node, ast.Call)
+        for place, column in changed(node):
             is_known = _is_column(column, frames)
-            is_named = isinstance(column, ast.Subscript) and literals.text(column.slice)
-            if is_in_place(call) and (is_known or is_named):
-                yield _Change(call, column, is_known)
-        elif isinstance(node, (ast.Assign, ast.AugAssign)):
-            for target in getattr(node, "targets", [getattr(node, "target", None)]):
-                if isinstance(target, ast.Subscript) and _is_column(target.value, frames):
-                    yield _Change(target, target.value, True)
+            if not is_call and is_known:
+                yield _Change(place, column, True)
+            elif is_call and place.attr in _METHODS and _is_statement(program, node):
+                is_named = isinstance(column, ast.Subscript) and literals.text(column.slice)
+                if is_known or is_named:
+                    yield _Change(node, column, is_known)
+
+
+def _is_statement(program: Program, call: ast.Call) -> bool:
+    return isinstance(program.parents[call], ast.Expr)
 
 
 def _is_column(node: Any, frames: set[str]) -> bool:
@@ -113,40 +113,28 @@ def _is_column(node: Any, frames: set[str]) -> bool:
     return is_plain and is_named and owner in frames
 
 
-def _makers(nodes: list[Any]) -> set[str]:
-    """Returns what the program calls pandas, and functions that it has from there."""
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            found.update(a.asname or a.name for a in node.names if a.name in _PANDAS)
-        elif isinstance(node, ast.ImportFrom) and node.module in _PANDAS:
-            found.update(alias.asname or alias.name for alias in node.names)
-    return found
-
-
-def _frames(nodes: list[Any], makers: set[str]) -> set[str]:
+def _frames(program: Program) -> set[str]:
     """Returns the names that are bound to what pandas makes, or used as frames."""
-    found = {
-        literals.dotted(n.value)
-        for n in nodes
-        if isinstance(n, ast.Attribute) and n.attr in _OF_FRAMES
-    }
-    for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            maker = literals.dotted(node.value.func)
-            if maker.rpartition(".")[0] in makers or maker in makers:
-                found.update(map(literals.dotted, node.targets))
-    return found - {""}
+
+    def is_made(value: ast.expr, _: set[str]) -> bool:
+        maker = program.meaning(value.func) if isinstance(value, ast.Call) else ""
+        return maker.rpartition(".")[0] in _PANDAS
+
+    attributes = program.nodes(ast.Attribute)
+    used = {literals.dotted(node.value) for node in attributes if node.attr in _OF_FRAMES}
+    return (used | scopes.holding(program.nodes(ast.Assign), is_made)) - {""}
 
 
-RULE = Rule(
-    "columns",
-    "pandas 3.0",
-    "what was done in place to a column of a frame changed the frame",
-    'import pandas as pd\nframe = pd.read_csv("x.csv")\nframe["a"].fillna(0, inplace=True)\n'
-    "frame.b[frame.b > 1] = 1",
-    'import compat.v1.packages.pandas as pd\nframe = pd.read_csv("x.csv")\n'
-    'frame["a"] = frame["a"].fillna(0)\nframe.loc[frame.b > 1, "b"] = 1',
-    find=_find,
-    rewrite=_rewrite,
+RULES = (
+    Rule(
+        "columns",
+        "pandas 3.0",
+        "what was done in place to a column of a frame changed the frame",
+        'import pandas as pd\nframe = pd.read_csv("x.csv")\nframe["a"].fillna(0, inplace=True)\n'
+        "frame.b[frame.b > 1] = 1",
+        'import compat.v1.packages.pandas as pd\nframe = pd.read_csv("x.csv")\n'
+        'frame["a"] = frame["a"].fillna(0)\nframe.loc[frame.b > 1, "b"] = 1',
+        find=_find,
+        rewrite=_rewrite,
+    ),
 )

@@ -1,1 +1,0 @@
-"""Rules for arrays of NumPy, which no import names."""

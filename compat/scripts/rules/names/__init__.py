@@ -1,1 +1,0 @@
-"""Rules for names: what is imported, and what has another name today or none."""
