@@ -10,10 +10,9 @@ import ast
 import os
 import sys
 import sysconfig
-from typing import Iterator
 
 from compat.scripts.migrating.migration import Migrated
-from compat.scripts.reading import conversion
+from compat.scripts.reading import conversion, program
 from compat.scripts.view import libraries
 
 _ITERATORS = ("make_one_shot_iterator", "make_initializable_iterator")
@@ -26,15 +25,16 @@ def prepared(path: str, found: Migrated) -> Migrated:
     """Returns a migrated program that reads datasets of packages, with TensorFlow set up first."""
     if not found.is_changed or not any(name in found.text for name in _ITERATORS):
         return found
-    tree = conversion.parse(found.text, path)
+    script = program.of(conversion.Source(path, found.text, False))
     aliases = [
         (node, alias.asname)
-        for node in tree.body
+        for node in script.trees[0].body
         if isinstance(node, ast.Import)
         for alias in node.names
         if alias.name == "compat.v1" and alias.asname
     ]
-    if not aliases or not any(_is_installed(name, path) for name in _imported(tree)):
+    tops = {module.partition(".")[0] for module in script.modules}
+    if not aliases or not any(_is_installed(name, path) for name in tops):
         return found
     node, name = aliases[0]
     call = _CALL.format(name)
@@ -44,14 +44,6 @@ def prepared(path: str, found: Migrated) -> Migrated:
     lines[node.lineno - 1] += call
     move = [(line + (line > node.lineno), text) for line, text in found.remarks]
     return found._replace(text="".join(lines), remarks=move)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]
 
 
 def _is_installed(name: str, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Applies rules to a script."""
+"""Applies rules to a script, and returns the new program with remarks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_OURS = (
     "it is not written in Python 3, and left, since it does not use TensorFlow; convert it, for "
     "example by fissix -w"
 )
-# What serves names that depend on the era of the script.
+# Modules whose functions depend on the era of the script.
 _OF_ERA = (
     "compat.contrib.era:",
     "compat.contrib.tutorials.",
@@ -36,8 +36,8 @@ class Migrated(NamedTuple):
 
     text: str
     counts: dict[str, int]  # Lines that are rewritten or have a remark, by rule.
-    remarks: list[tuple[int, str]]  # Line in the new text, and what has to be done by hand.
-    left: list[tuple[int, str]]  # Line in the old text, and why a rule left it, which works.
+    remarks: list[tuple[int, str]]  # Line in the new text, and a task that is left to the user.
+    left: list[tuple[int, str]]  # Line in the old text, and why a rule left it as it is.
     is_changed: bool = True
     was_migrated: bool = False
 
@@ -45,11 +45,14 @@ class Migrated(NamedTuple):
 def migrate(
     source: conversion.Source, rules: Sequence[Rule], is_imported: bool = False
 ) -> Migrated:
-    """Returns the script as a program on `compat.v1`, or raises `UserError`.
+    """Returns the script as a program on `compat.v1`.
 
-    A script without TensorFlow is left, unless it `is_imported` by one with it, or the reverse:
-    then it is migrated for Python 3 and the packages of today. One that is neither Python 3 nor
-    Python 2 raises `SyntaxError`.
+    A script without TensorFlow is left as it is. With `is_imported`, another script with TensorFlow
+    imports it, or it imports one: then it is migrated for Python 3 and today's packages.
+
+    Raises:
+      SyntaxError: the script is neither Python 3 nor Python 2.
+      UserError: the new program would have wrong syntax, or a name that it needs is taken.
     """
     if "tensorflow" not in source.text and _MODULE not in source.text:
         return _module(source, rules) if is_imported else _without_tensorflow(source)

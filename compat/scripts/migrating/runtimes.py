@@ -11,7 +11,7 @@ from compat.scripts.reading import conversion, literals, scopes
 from compat.scripts.reading import program as reading
 from compat.scripts.reading.program import Edit, Program
 
-# A graph of TensorFlow 1.x, on either runtime, is what a program builds behind this.
+# After these lines a program builds a graph of TensorFlow 1.x, on either runtime.
 _HEAD = """import sys
 
 import compat
@@ -24,7 +24,7 @@ compat.select_runtime(compat.runtime_from(sys.argv))
 """
 _FLAG = "runtime"
 _SERVERS = ("compat.v1.distribute.Server", "compat.v1.train.Server")
-# What `compat` has for them watches the other tasks, and ends with them.
+# The classes of `compat` in their place watch the other tasks, and end with them.
 _OURS = {
     name: f"compat.{name.rpartition('.')[2]}"
     for name in (
@@ -41,7 +41,7 @@ _OURS = {
 def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> migration.Migrated:
     """Returns a program of `compat.v1`, or a module of one, with the names of `compat`.
 
-    The program chooses its runtime before anything else. What it builds and how it runs it stays.
+    The program selects its runtime first. Its graph, and how it runs that, stay as they are.
 
     Raises:
       UserError: the program has a flag `--runtime` of its own.
@@ -63,7 +63,7 @@ def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> mi
 
 
 def _renamed(program: Program) -> Iterator[Edit]:
-    """Yields the edits that name what is of `compat`, and end a server's program with it."""
+    """Yields the edits that use the names of `compat`, and end a program when its server ends."""
     for node in program.nodes(ast.Attribute):
         name = program.meaning(node)
         if name in _OURS:

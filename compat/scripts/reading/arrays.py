@@ -1,4 +1,4 @@
-"""Rewrites syntax trees so that operations on arrays keep the meaning they had in old NumPy.
+"""Rewrites syntax trees so that operations on arrays keep the meaning that they had in old NumPy.
 
 Each becomes a call of a function in `array_builtins`, under a reserved name.
 """
@@ -56,7 +56,7 @@ def _is_with_whole(node: ast.Compare) -> bool:
 
 
 class Operands:
-    """The operands of a program that have to be numbers, as far as its own words tell.
+    """Recognizes where a program needs numbers: in formats, and in calls such as `float(x)`.
 
     Args:
       nodes: all nodes of the program.

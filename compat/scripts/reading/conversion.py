@@ -42,7 +42,7 @@ _KEPT = 64  # Files of which the text and the tree are kept: a script, and modul
 _DEPTH = 5000  # Nested calls, enough for a sum of a thousand terms.
 _ASCII = bytes(range(32, 127))
 _LEFT_OUT = ("fix_imports2", "fix_asserts", "fix_paren")
-# `from . import x` for a sibling x, which fails in a script whose folder is a package.
+# This fixer writes `from . import x` for a sibling x, which fails in a script.
 _RELATIVE = "fix_import"
 _SORTS = ("cmp", "key", "reverse")
 
@@ -59,8 +59,9 @@ class Source:
     def python3(self, relative: bool = False) -> str:
         """Returns the text in Python 3, in which wrong syntax is still wrong.
 
-        Text that is to run without `compat.scripts.view.imports` imports its siblings
-        by `relative` imports.
+        Args:
+          relative: whether it imports the modules beside it by relative imports, as it has to where
+            `compat.scripts.view.imports` does not serve its imports.
         """
         if not self.python2:
             return self.text
@@ -75,6 +76,15 @@ class Source:
     def divides_integers(self) -> bool:
         """Whether `/` between integers gives an integer."""
         return self.python2 and not _TRUE_DIVISION.search(self.text)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether it has a syntax tree. Python reports what is wrong when it runs the program."""
+        try:
+            self.tree()
+        except (SyntaxError, UserError):
+            return False
+        return True
 
     def tree(self) -> ast.Module:
         """Returns the Python 3 syntax tree; all callers share it, so none may change it.
@@ -105,7 +115,7 @@ class Source:
 
 @contextlib.contextmanager
 def deep(filename: str) -> Iterator[None]:
-    """Raises the recursion limit for nested expressions, and a UserError for still deeper ones."""
+    """Raises the recursion limit for nested expressions, and a UserError if they are deeper."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEPTH))
     try:
@@ -129,6 +139,15 @@ def read(path: str) -> list[Source]:
     if path.endswith(".ipynb"):
         return _cells(path, raw)
     return [from_text(_decode(path, raw), path)]
+
+
+def readable(path: str) -> list[Source]:
+    """Returns the parts of a script or module; none if one cannot be read."""
+    try:
+        sources = read(path)
+    except UserError:
+        return []
+    return sources if all(source.is_readable for source in sources) else []
 
 
 @functools.lru_cache(maxsize=_KEPT)
@@ -155,7 +174,7 @@ def is_python2(text: str, filename: str = "") -> bool:
     ]
     own = {name for node in nodes for name in scopes.binds(node)}
     has_pandas = any(alias.name == "pandas" for alias in aliases)
-    # Of a DataFrame in Python 3 as well.
+    # A DataFrame has this method in Python 3 as well.
     methods = _OLD_METHODS - {"iteritems"} if has_pandas else _OLD_METHODS
     return (
         any(_calls_method(node, methods) for node in nodes)
@@ -166,7 +185,7 @@ def is_python2(text: str, filename: str = "") -> bool:
 
 
 def _calls_method(node: ast.AST, methods: Container[str]) -> bool:
-    """Whether a node calls one of some methods, not as a function of `six`."""
+    """Whether a node calls one of the methods, other than a function of `six`."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
         return False
     return node.func.attr in methods and getattr(node.func.value, "id", "") != "six"
@@ -175,7 +194,7 @@ def _calls_method(node: ast.AST, methods: Container[str]) -> bool:
 def _imported(tree: ast.Module) -> set[str]:
     """Returns the modules and names that a program imports, and the attributes that it uses.
 
-    Without imports in a `try`, where programs for both Pythons import.
+    Imports in a `try` are left out, since a program for both Pythons has those.
     """
     names = {a.name for node in tree.body if isinstance(node, ast.Import) for a in node.names}
     for node in tree.body:
@@ -186,7 +205,7 @@ def _imported(tree: ast.Module) -> set[str]:
 
 
 def _attributes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yields the attributes in a program, except where it asks for the version of Python."""
+    """Yields the attributes in a program, except those that depend on the version of Python."""
     rest: list[ast.AST] = [tree]
     while rest:
         node = rest.pop()
@@ -242,7 +261,12 @@ def _cells(path: str, raw: bytes) -> list[Source]:
 
 @functools.lru_cache(maxsize=_KEPT)
 def converted(text: str, filename: str, relative: bool = False) -> str:
-    """Returns Python 2 source as Python 3, by request with relative imports of siblings.
+    """Returns Python 2 source as Python 3.
+
+    Args:
+      text: the source.
+      filename: its file, for errors.
+      relative: whether to import the modules beside it by relative imports.
 
     Raises:
       SyntaxError: it is neither.
@@ -282,7 +306,7 @@ def _refactoring(refactor: Any, relative: bool) -> Any:
 
 
 def _sorted(transform: Any, node: Any, found: Any) -> Any:
-    """Converts calls of `sort` with a function that compares, not those of arrays and frames."""
+    """Converts a call of `sort` with a function that compares, other than of an array or frame."""
     arguments = found.get("func_arg") or found.get("func_args") or []
     first = str(arguments[0]).strip() if arguments else ""
     keywords = [str(a.children[0]).strip() for a in arguments if "=" in map(str, a.children)]

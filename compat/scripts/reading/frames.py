@@ -1,7 +1,8 @@
 """Rewrites syntax trees so that what a script does to a column of a frame changes the frame.
 
 Since pandas 3 `frame["a"][rows] = 0` and `frame["a"].fillna(0, inplace=True)` change a copy, and
-`frame.values` cannot be written to: here they are copied, or what is assigned goes to the frame.
+`frame.values` cannot be written to. The rewritten operations change the frame, or a copy of the
+values that can be written to.
 """
 
 from __future__ import annotations

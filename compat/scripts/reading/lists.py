@@ -1,17 +1,17 @@
-"""Tells a program in Python 2 by the lists that its builtins returned.
+"""Recognizes Python 2 by the lists that its builtins returned.
 
-In Python 3, `len(map(int, words))` raises an error in any case: so does a `zip` with an index.
+In Python 3, `len(map(int, words))` and the index of a `zip` raise an error.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any, Container, Iterable, Iterator
+from typing import Any, Container, Iterable, Iterator, Sequence
 
 from compat.scripts.reading import literals, scopes
 
 _LISTS = ("filter", "map", "zip")
-# What estimators read for each graph that they build; of an iterator, the first has all layers.
+# Estimators read these for each graph that they build. The first graph would exhaust an iterator.
 _READ_AGAIN = ("dnn_hidden_units", "hidden_units")
 _CHANGES = ("append", "extend", "insert", "pop", "remove", "reverse", "sort")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -19,9 +19,11 @@ _SHUFFLES = ("random.shuffle", "np.random.shuffle", "numpy.random.shuffle")
 
 
 def are_expected(tree: ast.Module, own: Container[str]) -> bool:
-    """Whether a program takes what `map` and the like return for a list.
+    """Whether a program uses the result of `map`, `zip`, `filter` or `range` as a list.
 
-    Names that are its `own` are not those of the builtins: `from past.builtins import map`.
+    Args:
+      tree: the program.
+      own: the names that it binds itself, as in `from past.builtins import map`.
     """
     kinds = [name for name in (*_LISTS, "range") if name not in own]
     for scope in ast.walk(tree):
@@ -36,22 +38,17 @@ def are_expected(tree: ast.Module, own: Container[str]) -> bool:
     return False
 
 
-def _assigned(nodes: Iterable[ast.AST], kinds: Container[str]) -> Iterator[tuple[str, str]]:
-    """Yields the names that are bound once, to what a builtin returns, and the builtin."""
-    bound: dict[str, list[ast.AST]] = {}
-    values: dict[str, str] = {}
-    for node in nodes:
-        for name in scopes.binds(node):
-            bound.setdefault(name, []).append(node)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            values[node.targets[0].id] = _kind(node.value, {}, kinds)
-    for name, kind in values.items():
-        if kind and len(bound[name]) == 1:
+def _assigned(nodes: Sequence[ast.AST], kinds: Container[str]) -> Iterator[tuple[str, str]]:
+    """Yields the names that are bound once, to the result of a builtin, and the builtin."""
+    bound = [name for node in nodes for name in scopes.binds(node)]
+    for target, value in scopes.assigned(nodes):
+        name, kind = literals.dotted(target), _kind(value, {}, kinds)
+        if kind and bound.count(name) == 1:
             yield name, kind
 
 
 def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
-    """Yields the expressions that a node takes for lists, and what does not return one today."""
+    """Yields the expressions that a node uses as lists, and the builtins that return none today."""
     is_read_again = isinstance(node, ast.keyword) and node.arg in _READ_AGAIN
     if isinstance(node, ast.Subscript) or is_read_again:
         changes = not isinstance(getattr(node, "ctx", None), (ast.Load, type(None)))

@@ -9,7 +9,7 @@ _CONSTANTS = {"Constant", "NameConstant", "Num", "Str"}  # One class from Python
 
 
 def value(node: ast.AST | None) -> Any:
-    """Returns the number, string or bool of a constant node, or of an index, else None."""
+    """Returns the value of a node that is a number, string or bool, else None."""
     node = unwrapped(node)
     sign = 1
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -22,7 +22,7 @@ def value(node: ast.AST | None) -> Any:
 
 
 def unwrapped(node: Any) -> Any:
-    """Returns the expression of an index, which another node wraps until Python 3.8."""
+    """Returns the expression of an index; until Python 3.8 another node contains it."""
     return node.value if type(node).__name__ == "Index" else node
 
 
@@ -43,7 +43,7 @@ def text(node: ast.AST | None) -> str:
 
 
 def dotted(node: ast.AST) -> str:
-    """Returns the dotted name of a node, such as "a.b.c", or the part of it after the last call."""
+    """Returns the dotted name of a node, such as "a.b.c", or what follows a call or index in it."""
     words: list[str] = []
     while isinstance(node, ast.Attribute):
         words.insert(0, node.attr)
@@ -61,7 +61,7 @@ def identifiers(node: ast.AST) -> set[str]:
 
 
 def flags(call: ast.Call) -> list[str]:
-    """Returns the names of the flag that a call defines, with any library; none of another call."""
+    """Returns the names of the flag that a call of any library defines; [] if it defines none."""
     called = dotted(call.func).rpartition(".")[2]
     is_define = called.startswith("DEFINE_")
     if not (is_define or called in ("add_argument", "add_option", "option")):

@@ -1,4 +1,4 @@
-"""The modules of a script's own that it imports."""
+"""Finds the modules of a script itself among those that it imports."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import os
 import re
 from typing import Any, Callable
 
-from compat.errors import UserError
 from compat.scripts.reading import conversion
 
 _MAIN = re.compile(r"(?m)^if[ \t(]+__name__\b|^[ \t]*tf\.app\.run\(")
 
 
 def imported(script: str) -> list[str]:
-    """Returns the files, in the script's folder, of its modules and of those that these import."""
+    """Returns the files of a script's modules in its folder, and of those that these import."""
     root = os.path.dirname(os.path.abspath(script))
     waiting, found = [os.path.abspath(script)], []
     while waiting:
@@ -29,7 +28,8 @@ def imported(script: str) -> list[str]:
 def is_in_package(path: str) -> bool:
     """Whether a file is a module of a package.
 
-    A script is not, nor what a script beside it imports; their folder may have an `__init__.py`.
+    A script is not, and neither is a module that a script beside it imports, although their folder
+    may have an `__init__.py`.
     """
     folder, name = os.path.split(os.path.abspath(path))
     if not (os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.isfile(path)):
@@ -69,16 +69,17 @@ def find(
     """Returns the file of a module, or "" if it is none of the script's own.
 
     Args:
-      name: of the module, such as "models.cnn".
-      path: the file that imports it, from its own folder, package or from that of the script.
+      name: the name of the module, such as "models.cnn".
+      path: the file that imports it, from the file's folder or package, or the script's folder.
       root: the folder of the script.
-      level: how many dots are in front of the name.
-      exists: whether there is a file.
+      level: the number of dots in front of the name.
+      exists: returns whether there is a file.
     """
     here = os.path.dirname(os.path.abspath(path))
     folders = [os.path.join(here, *[os.pardir] * (level - 1))] if level else [here, root or here]
     top, parts = name.partition(".")[0], here.split(os.sep)
-    # Where the package is that the file is in; in a copy of TensorFlow's source, it is not meant.
+    # The folder of the package that has the file. In a copy of TensorFlow's source, `tensorflow`
+    # means the installed package.
     if not level and top in parts[1:] and top != "tensorflow":
         while parts.pop() != top:
             pass
@@ -93,23 +94,10 @@ def find(
 
 def imports(path: str) -> list[Any]:
     """Returns the statements of a script that import; none of one that cannot be read."""
-    try:
-        trees = [part.tree() for part in conversion.read(path)]
-    except (SyntaxError, UserError):
-        return []  # Python reports it.
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    nodes = [node for source in conversion.readable(path) for node in ast.walk(source.tree())]
     return [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
 
 
 def parts(script: str) -> list[conversion.Source]:
     """Returns the parts of the modules of a script, without those that cannot be read."""
-    found = []
-    for path in imported(script):
-        try:
-            read = conversion.read(path)
-            for part in read:
-                part.tree()
-        except (SyntaxError, UserError):
-            continue  # Python reports it.
-        found += read
-    return found
+    return [source for path in imported(script) for source in conversion.readable(path)]

@@ -1,4 +1,4 @@
-"""The text of a script with its syntax tree, and the edits that rewrite it."""
+"""Provides `Program`: a script with its syntax trees and names, and the edits that rewrite it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Edit(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """What has to be done by hand, for the line of a node."""
+    """A task that is left to the user, for the line of a node."""
 
     node: ast.AST
     text: str
@@ -46,7 +46,7 @@ class GiveUpError(Exception):
 
 
 class UnmarkedError(GiveUpError):
-    """A node's place in the text is not known."""
+    """Raised for a node whose place in the text is not known."""
 
     def __init__(self, node: ast.AST) -> None:
         super().__init__(node, "its place is not known, as inside of an f-string")
@@ -194,7 +194,7 @@ class Program:
         return "".join([*pieces, self.text[position:]])
 
     def _marked(self) -> Any:
-        """Returns the words of the text, which mark the nodes; made for what is rewritten only."""
+        """Returns the tokens of the text, which mark its nodes. Only edits need them."""
         if self._marks is None:
             self._marks = self._mark()
         return self._marks
@@ -240,18 +240,9 @@ def read(path: str) -> Program:
 def era(sources: Iterable[conversion.Source]) -> str:
     """Returns "0.x" if a program uses a name that TensorFlow 1.0 removed, else "1.x"."""
     try:
-        return "0.x" if of(*filter(is_readable, sources)).is_0x else "1.x"
+        return "0.x" if of(*(s for s in sources if s.is_readable)).is_0x else "1.x"
     except UserError:
         return "1.x"  # Python reports the error when it runs the program.
-
-
-def is_readable(source: conversion.Source) -> bool:
-    """Whether a source has a syntax tree; Python reports one without when it runs that."""
-    try:
-        source.tree()
-    except (SyntaxError, UserError):
-        return False
-    return True
 
 
 def _is_of_0x(use: Use) -> bool:

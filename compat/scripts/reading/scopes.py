@@ -41,7 +41,7 @@ def bound(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yields all nodes in some, without those of functions and classes in them."""
+    """Yields nodes with all nodes in them, without the insides of functions and classes."""
     waiting = [*nodes][::-1]  # Not by recursion: a sum of thousands of terms is as deep.
     while waiting:
         node = waiting.pop()
@@ -70,12 +70,12 @@ def holding(
     holds: Callable[[ast.expr, set[str]], bool],
     every: bool = False,
 ) -> set[str]:
-    """Returns the variables, such as "x" or "self.x", whose assigned values hold something.
+    """Returns the variables, such as "x" or "self.x", whose values have a property.
 
     Args:
       nodes: all nodes of a program.
-      holds: whether a value does, given the variables that are known to hold it.
-      every: whether all values that are assigned to a variable have to hold it, or any.
+      holds: returns whether a value has the property, given the variables known to have it.
+      every: whether all values that are assigned to a variable need the property, or one.
     """
     values: dict[str, list[ast.expr]] = {}
     for target, value in assigned(nodes):

@@ -30,7 +30,7 @@ class Use(NamedTuple):
 class _Scope:
     """The names of a module, a class or a function, which hide those of an outer scope.
 
-    An alias of a TensorFlow name stays one, also in `except ImportError: slim = None`.
+    An alias of a TensorFlow name stays one after `except ImportError: slim = None`.
     """
 
     def __init__(self, above: _Scope | None = None) -> None:
@@ -105,7 +105,7 @@ class Walk(ast.NodeVisitor):
         self.generic_visit(tree)
 
     def finish(self) -> list[Use]:
-        """Visits the function bodies; returns all uses."""
+        """Visits the bodies of functions; returns all uses."""
         while self._later:
             self._scope, body = self._later.pop(0)
             for node in body:

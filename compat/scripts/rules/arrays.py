@@ -17,7 +17,7 @@ from compat.scripts.rules.rule import SERVED, Finding, Found, Rule
 
 _MADE = ("Variable", "constant")
 _SHAPED = ("get_variable", "zeros", "ones", "random_uniform", "random_normal", "truncated_normal")
-# Of an array of one element, these make another one.
+# These functions of an array of one element return another one.
 _KEEP = (
     *("abs", "add", "div", "divide", "exp", "identity", "log", "mul", "multiply", "negative"),
     *("pow", "sigmoid", "square", "squared_difference", "sub", "subtract", "tanh"),
@@ -40,7 +40,7 @@ def _rewrite_elements(program: Program) -> Iterator[Edit]:
 
 
 def _operands(program: Program) -> Iterator[ast.expr]:
-    """Yields what a session returns, as an array of one element, where NumPy wants a number."""
+    """Yields the results of sessions that are arrays of one element, where a number is needed."""
     functions = {f.name: f for f in program.nodes(ast.FunctionDef)}
     assignments = program.nodes(ast.Assign)
     tensors = scopes.holding(assignments, lambda value, known: _is_one(value, known, functions))
@@ -92,7 +92,7 @@ def _shape(node: Any) -> bool:
 
 
 def _fetched(node: Any) -> str:
-    """Returns the name of what `session.run(name)` or `name.eval()` returns, or ""."""
+    """Returns `name` of `session.run(name)` or `name.eval()`, or ""."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return ""
     is_run = node.func.attr == "run" and node.args
@@ -101,7 +101,7 @@ def _fetched(node: Any) -> str:
 
 
 def _values(program: Program, tensors: set[str]) -> set[str]:
-    """Returns the names that sessions return these tensors for, and nothing else is bound to."""
+    """Returns the variables that hold only values of these tensors, as sessions return them."""
     found: set[str] = set()
     others: set[str] = set()
     for node in program.nodes(ast.Assign):

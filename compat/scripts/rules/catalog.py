@@ -1,4 +1,4 @@
-"""All rules, in the order in which they are listed and applied, and the options that choose."""
+"""Provides all rules, in the order of application, and the options of commands that select some."""
 
 from __future__ import annotations
 

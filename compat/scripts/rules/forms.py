@@ -24,17 +24,18 @@ def _never(call: ast.Call, is_0x: bool) -> bool:
 
 
 class Form(NamedTuple):
-    """An old form of a call; what it says follows the name of the function."""
+    """An old form of a call; `says` follows the name of the function in a message."""
 
     rule: str
     kind: Kind
     says: str
-    # Whether the order is old, or None if only values tell; also given whether names are of 0.x.
+    # Returns whether the order is old, or None if only values tell. The second argument is whether
+    # the program uses names of TensorFlow 0.x.
     is_old: _Ask = _never
-    is_likely: _Ask = _never  # Whether a call of which only values tell is probably old.
-    names: tuple[str, ...] = ()  # Of the arguments in the old order, today.
-    keywords: Mapping[str, str] = {}  # Names of arguments that have changed, and today's, if any.
-    in_v1: str | None = None  # What it says of `tf.compat.v1` where that refuses the old order.
+    is_likely: _Ask = _never  # Whether a call whose values alone tell is probably old.
+    names: tuple[str, ...] = ()  # Today's names of the arguments, in the old order.
+    keywords: Mapping[str, str] = {}  # Old names of arguments, and today's, or "".
+    in_v1: str | None = None  # The message for `tf.compat.v1`, if that refuses the old order.
     is_kept: bool = False  # Whether `tf.compat.v1` has the old form.
 
 
@@ -89,7 +90,7 @@ def positional(call: ast.Call) -> list[ast.expr]:
 
 
 def at_least(count: int) -> Callable[[ast.Call, bool], bool]:
-    """Returns whether a call has so many positional arguments."""
+    """Returns a function that tells whether a call has `count` positional arguments or more."""
     return lambda call, _: len(positional(call)) >= count
 
 

@@ -1,4 +1,4 @@
-"""A rule for columns of frames: what was done in place to one changed the frame.
+"""A rule for columns of frames: an operation in place on a column changed the frame.
 
 pandas 3.0: "Chained assignment never works": the column is a copy of what the frame has.
 """
@@ -16,7 +16,7 @@ from compat.scripts.rules.rule import CHANGES, Finding, Found, Rule
 
 _PANDAS = ("pandas", "compat.v1.packages.pandas")
 _METHODS = {"bfill", "clip", "ffill", "fillna", "interpolate", "mask", "replace", "where"}
-# What has these is a frame.
+# An object with one of these attributes is a frame.
 _OF_FRAMES = {"dropna", "groupby", "iloc", "iterrows", "ix", "loc", "select_dtypes"}
 _NO_COLUMNS = {*_OF_FRAMES, "T", "at", "columns", "dtypes", "iat", "index", "values"}
 
@@ -26,7 +26,7 @@ class _Change(NamedTuple):
 
     node: Any
     column: Any
-    is_known: bool  # To be one of a frame.
+    is_known: bool  # Whether the column is known to be one of a frame.
 
 
 def _find(program: Program) -> Iterator[Found]:
@@ -69,7 +69,7 @@ def _is_clear(change: _Change) -> bool:
 
 
 def _rows(change: _Change) -> Any:
-    """Returns what chooses the rows of a target, or None for a call."""
+    """Returns the expression that selects the rows of a target, or None for a call."""
     return literals.unwrapped(getattr(change.node, "slice", None))
 
 
@@ -114,7 +114,7 @@ def _is_column(node: Any, frames: set[str]) -> bool:
 
 
 def _frames(program: Program) -> set[str]:
-    """Returns the names that are bound to what pandas makes, or used as frames."""
+    """Returns the names that are bound to results of pandas, or used as frames."""
 
     def is_made(value: ast.expr, _: set[str]) -> bool:
         maker = program.meaning(value.func) if isinstance(value, ast.Call) else ""

@@ -20,7 +20,7 @@ _V1 = "compat.v1"
 _TODAY = "tensorflow.compat"
 # `compat.v1` stands for both.
 _TOP = re.compile(r"\btensorflow\b(\s*\.\s*compat\s*\.\s*v1\b)?")
-# Some of what TensorFlow 2 has there alone.
+# Some of the names that TensorFlow 2 has in `tf.compat.v1` alone.
 _ONLY_V1 = re.compile(
     r"(app|contrib|flags|layers|logging|placeholder|(Interactive)?Session|get_variable|"
     r"global_variables_initializer|set_random_seed|variable_scope|"

@@ -9,8 +9,7 @@ import ast
 import os
 from typing import Iterator
 
-from compat.errors import UserError
-from compat.scripts.reading import modules, program
+from compat.scripts.reading import conversion, modules, program
 from compat.scripts.reading.program import Program, Remark
 from compat.scripts.rules.rule import Rule
 
@@ -30,10 +29,7 @@ def _remark(script: Program) -> Iterator[Remark]:
 
 
 def _has_changes(file: str) -> bool:
-    try:
-        found = program.read(file)
-    except (SyntaxError, UserError):
-        return False  # Python reports it.
+    found = program.of(*conversion.readable(file))
     return found.python2 or bool(found.of_tensorflow)
 
 

@@ -61,11 +61,11 @@ def _has_changed(use: Use) -> bool:
     if use.is_tensorflow:
         return False
     if use.name.partition(".")[0] == "pandas":
-        return True  # Methods of its frames have changed, whose calls do not say what they are of.
+        return True  # Methods of its frames have changed, and a call does not show its class.
     if use.call is not None:
         return any(_of_arguments(use))
     if use.name in packages.SIZED:
-        return False  # Nearly all calls are right; NumPy refuses the others, and says why.
+        return False  # Nearly all calls are right. NumPy refuses the others with a clear error.
     found = names.finding(use)
     return (found is not None and bool(found.served_by)) or use.name in packages.CHANGED
 

@@ -68,7 +68,7 @@ def _rewrite_divisions(program: Program) -> Iterator[Edit]:
 
 
 def _decodes(program: Program) -> Iterator[Any]:
-    """Yields the calls of `decode` in what is written in Python 2."""
+    """Yields the calls of `decode` in parts that are written in Python 2."""
     return (node for node in filter(is_decode, program.nodes()) if program.source(node).python2)
 
 
@@ -82,7 +82,7 @@ def _rewrite_decodes(program: Program) -> Iterator[Edit]:
     for call in _decodes(program):
         start, _ = program.span(call)
         _, end = program.span(call.func)
-        # From the end of the owner, which may be in parentheses.
+        # The dot follows the owner, which may be in parentheses.
         dot = program.text.rindex(".", start, end)
         opening = program.text.index("(", end)
         yield Edit(start, start, f"{MODULE}.decode(")

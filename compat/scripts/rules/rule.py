@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A use that a rule is about, as a node and the text of it that `check` points at."""
+    """A use that a rule has found: a node, and the text in it that `check` points at."""
 
     node: ast.AST
     spelled: str  # "/" is the operator before the node.
@@ -69,10 +69,10 @@ class Rule(NamedTuple):
     """A change since 2016, with an example, which is its test."""
 
     id: str
-    gone: str  # What no longer takes the uses: a release of TensorFlow, or Python 3, NumPy.
+    gone: str  # The release of TensorFlow, Python or NumPy that no longer accepts the uses.
     says: str
     before: str  # An example, of a script that has imported TensorFlow as `tf`.
-    after: str = ""  # Its migrated form; without one, `migrate` leaves it as it is.
-    optional: bool = False  # Whether a use also works as it is.
+    after: str = ""  # Its migrated form; without one, `migrate` leaves the use as it is.
+    optional: bool = False  # Whether `compat.v1` also accepts the use as it is.
     find: Finder = lambda _: iter(())
     rewrite: Rewriter = lambda _: iter(())

@@ -13,7 +13,7 @@ from compat.scripts.reading import program as reading
 from compat.scripts.rules.catalog import RULES, UNREADABLE_RULE
 from compat.scripts.rules.rule import UNREADABLE, Finding, Rule
 
-# Larger files are generated; notebooks contain their images.
+# Larger files are generated. Notebooks contain their images.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
 _FOREIGN = ("__pycache__", "node_modules", "site-packages")
 _FARTHEST = 8  # Lines.
@@ -86,7 +86,7 @@ def files(path: str) -> list[str]:
 
 
 def locate(lines: Sequence[str], node: ast.AST, spelled: str) -> tuple[int, int]:
-    """Returns the line and column, from one, of a node that is spelled so, there or nearby."""
+    """Returns the line and column, from one, of the text of a node, at its position or nearby."""
     line, column = _start(lines, node)
     if not spelled:
         return line, column + 1
