@@ -248,10 +248,7 @@ def test_the_command_explains_itself(run_script: RunScript) -> None:
     for option in ("--cluster", "--era", "--hosts", "--local", "--track", "--data_dir"):
         assert option in ran.out
     said = " ".join(ran.out.split())
-    assert (
-        "with your permissions, as with `python SCRIPT`, and downloads only what it requests"
-        in said
-    )
+    assert "with your permissions, as with `python SCRIPT`. It downloads only the files" in said
 
 
 def test_names_of_six_are_of_both_pythons() -> None:
