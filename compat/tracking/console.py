@@ -59,7 +59,7 @@ def closing_lines(
         found = {of: values[name] for of, values in tests.items()}
         if name != "loss" or not any(len(values) > 1 for values in tests.values()):
             texts = [f"{v:{'.2f' if abs(v) >= 0.01 else '.4g'}}" for v in found.values()]
-            lines.append(f"Test-{name.title()}: {_each(found, texts)}")
+            lines.append(f"Test-{name[:1].upper()}{name[1:]}: {_each(found, texts)}")
     lines.append(f"Total Time: {seconds:3.2f}s")
     if losses:
         texts = [f"{loss:.4f}" for loss in losses.values()]

@@ -27,6 +27,10 @@ _OF_FUNCTION = re.compile(r"^\s*(\(\d+\) \w+: *|\{\{function_node [^}]*\}\} *)+"
 _NO_REASON = re.compile(r"\s*$|Graph execution error|Detected at node|\d+ root error")
 _OF_NODE = re.compile(r" for '\{\{node [^']*'|\{\{node ([^}]*)\}\}")
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}|\[\[node ([^\s\]]+)")
+# The operation by which a step takes a batch from a stream, and the line before the node at fault.
+_OF_STREAM = re.compile(r"IteratorGetNext(AsOptional)?(_\d+)?(\}\})?\]\]")
+_REASON = re.compile(r"^(.*\S)\n\s*\[\[\{\{node ", re.MULTILINE)
+_OF_ITERATOR = re.compile(r".* with iterator: Iterator::\S*: ")
 _MOST_CHARACTERS = 300
 # What an assertion says that has found the operation at fault.
 FIRST_FAULT = "the first value that is NaN or infinite is made by"
@@ -43,6 +47,15 @@ _REMEDIES = (
         r"has no attribute 'numpy'",
         "a tensor has its value when the graph runs: return it among the outputs of loss(), or use "
         "tf.print",
+    ),
+    (
+        r"Graph is finalized",
+        "a run's graph is complete when hooks are called: compute by NumPy from what session.read "
+        "returns, or return the tensor among the outputs of loss() and read it in a metric",
+    ),
+    (
+        r"Cannot (batch|add) tensor",
+        "dataset.padded_batch fills up elements that are not of one shape",
     ),
     (r"'labels' has DataType string", "number the labels, as by numpy.unique(return_inverse=True)"),
     (r"label value of .* outside the valid range", "labels are from 0 to the number of logits - 1"),
@@ -65,15 +78,19 @@ class Frame(NamedTuple):
 
 
 def described(error: BaseException) -> str | None:
-    """Returns what to show of an error; None if it came through no function of the program."""
+    """Returns what to show of an error; None if it came through no function or stream of theirs."""
     own = [frame for frame in _raised(error) if frame.is_own]
     if not any(frame.function != "<module>" for frame in own):
         own = [frame for frame in _made(error) if frame.is_own]
     inside = [frame for frame in own if frame.function != "<module>"]
-    if not inside:
+    if inside:
+        last = inside[-1]
+        place = f"{os.path.basename(last.file)}:{last.line}, in {last.function}"
+    elif _OF_STREAM.search(str(error)):
+        place = "in a stream of data()"  # Whose operations have no line.
+    else:
         return None
-    last = inside[-1]
-    head = f"{os.path.basename(last.file)}:{last.line}, in {last.function}: {_message(error)}"
+    head = f"{place}: {_message(error)}"
     shown = [f'  File "{f.file}", line {f.line}, in {f.function}\n    {f.text}' for f in inside]
     return "\n".join([f"error: {head}", *shown, "--traceback shows all frames"])
 
@@ -115,7 +132,9 @@ def _fields(frame: Any) -> Sequence[Any]:
 def _message(error: BaseException) -> str:
     """Returns the type and the first line of an error, and a remedy where one is known."""
     text = str(getattr(error, "message", "") or error).strip()
-    lines = [_OF_FUNCTION.sub("", line) for line in _BEFORE.sub("", text).splitlines()]
+    of_stream = _REASON.search(text) if _OF_STREAM.search(text) else None
+    found = [of_stream[1]] if of_stream else _BEFORE.sub("", text).splitlines()
+    lines = [_OF_ITERATOR.sub("", _OF_FUNCTION.sub("", line)) for line in found]
     first = next((line for line in lines if not _NO_REASON.match(line)), "")
     first = _OF_NODE.sub(lambda found: found[1] or "", first).strip()
     first = first.partition(".  ")[0]  # Behind which TensorFlow lists values.

@@ -23,6 +23,7 @@ LABELS = 'y.astype("int32")}'
 OUTPUTS = 'return tf.reduce_mean(losses), {"labels": batch["y"], "predictions": logits}'
 SLICES = "tf.data.Dataset.from_tensor_slices"
 PARSED = '{"x": tf.io.FixedLenFeature([64], tf.float32), "y": tf.io.FixedLenFeature([], tf.int64)}'
+EXAMPLE = '{"x": tf.zeros([64]), "y": tf.zeros([], tf.int32)}'
 BUILD = "    def build(self):"
 SETTING = 'hidden: int = setting(16, "Hidden units.", at_least=1)'
 
@@ -161,6 +162,16 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
         "the training stream has no batch for worker 0: a pattern of its files matches none, or ",
         2,
     ),
+    "a stream of a file that is not there": (
+        *stream(f'tf.data.TextLineDataset("digits.csv").map(lambda line: {EXAMPLE}).batch(9)'),
+        r"in a stream of data\(\): NotFoundError: digits.csv; No such file or directory$",
+        1,
+    ),
+    "a stream of unequal lengths": (
+        *stream(f"tf.data.Dataset.range(9).map(lambda n: {EXAMPLE.replace('[', '[n, ')}).batch(9)"),
+        r"in a stream of data\(\): InvalidArgumentError: Cannot .*; dataset.padded_batch fills up",
+        1,
+    ),
     "stream of tuples": (
         *stream(f'{SLICES}((x.astype("float32"), y.astype("int32"))).batch(100)'),
         r"digits.py:\d+, in loss: TypeError: tuple indices must be integers .*; batch is a tuple: "
@@ -252,6 +263,12 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
         r"digits.py:\d+, in on_step: KeyError: 'cost'; values has ",
         1,
     ),
+    "a model in a hook": (
+        BUILD,
+        f"    def on_step(self, run, values):\n        tf.nn.softmax(self.w)\n\n{BUILD}",
+        r"digits.py:\d+, in on_step: RuntimeError: Graph is finalized .*; a run's graph is complete",
+        1,
+    ),
 }
 
 
@@ -270,7 +287,8 @@ def test_a_mistake_is_one_line(
     assert re.match(f"error: {line}", first), done.err
     assert done.code == code
     # The frames are those of the file, which the last line says how to see all of.
-    assert bool(frames) == first.startswith("error: digits.py:"), done.err
+    has_frames = first.startswith(("error: digits.py:", "error: in a stream of data():"))
+    assert bool(frames) == has_frames, done.err
     assert not frames or frames[-1] == "--traceback shows all frames"
     assert all("digits.py" in f for f in frames if f.startswith("  File")), done.err
 

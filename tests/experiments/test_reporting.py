@@ -150,7 +150,7 @@ def test_interval_of_evaluations_is_said_where_no_epoch_says_it(
     settings = {"early_stopping_patience": 2, "checkpoint_every": 40, "eval_every": eval_every}
     chief = chief(batches=batches, **settings)
     chief.reporter.say_interval()
-    begin = "early stopping counts evaluations, one every 40 updates as --checkpoint_every says,"
+    begin = "an evaluation every 40 updates, as --checkpoint_every says, and at the end, since "
     assert [line.startswith(begin) for line in chief.lines] == [True] * said
 
 

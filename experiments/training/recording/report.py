@@ -94,16 +94,13 @@ class Reporter:
         return int(every)
 
     def say_interval(self) -> None:
-        """Logs how often a run is evaluated that may end early, where no epoch says it."""
-        if (
-            self.run.settings.early_stopping_patience
-            and self.schedule.steps_per_epoch is None
-            and not self.run.settings.eval_every
-        ):
+        """Logs how often a run is evaluated, where no epoch says it."""
+        settings = self.run.settings
+        evaluates = self.measure is not None or settings.early_stopping_patience
+        if evaluates and self.schedule.steps_per_epoch is None and not settings.eval_every:
             self.console.say(
-                f"early stopping counts evaluations, one every {self._eval_every} updates as "
-                "--checkpoint_every says, since the length of the stream is not known; "
-                "--eval_every changes that"
+                f"an evaluation every {self._eval_every} updates, as --checkpoint_every says, and at "
+                "the end, since the length of the stream is not known; --eval_every changes that"
             )
 
     def report(self, values: Values) -> None:
