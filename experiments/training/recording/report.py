@@ -99,8 +99,8 @@ class Reporter:
         evaluates = self.measure is not None or settings.early_stopping_patience
         if evaluates and self.schedule.steps_per_epoch is None and not settings.eval_every:
             self.console.say(
-                f"an evaluation every {self._eval_every} updates, as --checkpoint_every says, and at "
-                "the end, since the length of the stream is not known; --eval_every changes that"
+                f"an evaluation every {self._eval_every} updates, as --checkpoint_every says, and "
+                "at the end, since the length of the stream is not known; --eval_every changes that"
             )
 
     def report(self, values: Values) -> None:
