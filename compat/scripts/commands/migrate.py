@@ -10,26 +10,23 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-import re
 import shlex
 from pathlib import Path
 from typing import Sequence
 
-from compat.errors import Parser, UserError, unless_usable
+from compat.errors import Parser, UserError
 from compat.scripts.commands import prove as proving
-from compat.scripts.migrating import installed, migration, runtimes
+from compat.scripts.migrating import files, migration, runtimes
 from compat.scripts.migrating.beside import Beside, beside
 from compat.scripts.reading import conversion, modules
 from compat.scripts.rules import catalog, sources
 from compat.scripts.rules.rule import Rule
-from compat.tracking.files import beside as replacing
 
 _USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
 _EPILOG = (
     "exit code: 0 if nothing is left to do by hand, 1 if the new program has remarks, 2 for a "
     "wrong command line or a script that cannot be read, which is left out of a folder"
 )
-_COOKIE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 
 
 def main(argv: list[str]) -> int:
@@ -53,13 +50,13 @@ def main(argv: list[str]) -> int:
     own = None
     if options.to != "v1":
         own = beside(options.path, lambda file: _module(file, others))
-    migrated = _migrated(options.path, others if own else chosen, options.to, own)
+    migrated = files.migrated(options.path, others if own else chosen, options.to, own)
     code = _beside(own, output, options) if own else 0
     code = max(code, _report(options.path, output, migrated))
     if options.diff:
         _print_diff(options.path, output, migrated.text)
     elif migrated.is_changed:
-        _write(output, _content(options.path, migrated.text))
+        files.write(output, files.content(options.path, migrated.text))
         print(f"wrote {output}")
         # If the script has modules to migrate as well, `prove` migrates them all.
         words = [*([] if "modules" in migrated.counts else [f"--b={output}"]), options.path]
@@ -72,7 +69,7 @@ def main(argv: list[str]) -> int:
 
 def _module(file: str, chosen: Sequence[Rule]) -> migration.Migrated:
     """Migrates a module of a program that runs on either runtime."""
-    migrated = _migrated(file, chosen, is_imported=True)
+    migrated = files.migrated(file, chosen, is_imported=True)
     return runtimes.migrate(file, migrated, False) if migrated.is_changed else migrated
 
 
@@ -86,7 +83,7 @@ def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
         if file not in targets:
             continue
         text = texts[own.names.get(file, file)]
-        new[target] = _content(file, text)
+        new[target] = files.content(file, text)
         if options.diff:
             _print_diff(shown, target, text)
         elif os.path.lexists(target) and Path(target).read_bytes() != new[target]:
@@ -96,7 +93,7 @@ def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
             )
     if not options.diff:
         for target, content in new.items():
-            _write(target, content)
+            files.write(target, content)
             print(f"wrote {target}")
     return code
 
@@ -113,27 +110,27 @@ def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
         )
     output = options.output or options.path
     _refuse_existing(output, options)
-    files = [file for file in sources.files(options.path) if file.endswith(".py")]
+    scripts = [file for file in sources.files(options.path) if file.endswith(".py")]
     code, new = 0, {}
-    groups = [{os.path.abspath(file), *modules.imported(file)} for file in files]
+    groups = [{os.path.abspath(file), *modules.imported(file)} for file in scripts]
     imported = {file for group in groups if any(map(_uses, group)) for file in group}
-    for file in files:
+    for file in scripts:
         target = os.path.join(output, os.path.relpath(file, options.path))
         try:
-            migrated = _migrated(file, chosen, is_imported=os.path.abspath(file) in imported)
+            migrated = files.migrated(file, chosen, is_imported=os.path.abspath(file) in imported)
         except UserError as error:
             print(f"{error}; it is left out")
             code = 2
             continue
         code = max(code, _report(file, target, migrated))
-        new[target] = _content(file, migrated.text)
+        new[target] = files.content(file, migrated.text)
         if options.diff:
             _print_diff(file, target, migrated.text)
-    if files and not new:
+    if scripts and not new:
         raise UserError(f"no script in {options.path} can be migrated; correct one of them")
     if not options.diff:
         for target, content in new.items():
-            _write(target, content)
+            files.write(target, content)
         print(f"wrote {len(new)} scripts to {output}; copy what else they read")
     return code
 
@@ -178,27 +175,6 @@ def _refuse_existing(output: str, options: argparse.Namespace) -> None:
         raise UserError(f"{output} exists; name a new one with --output, or remove it")
 
 
-def _migrated(
-    path: str,
-    chosen: Sequence[Rule],
-    to: str = "v1",
-    own: Beside | None = None,
-    is_imported: bool = False,
-) -> migration.Migrated:
-    if path.endswith(".ipynb"):
-        raise UserError(f"{path} is a notebook, expected a script; export it as one")
-    (source,) = conversion.read(path)
-    try:
-        migrated = migration.migrate(source, chosen, is_imported)
-        if to == "v1":
-            return installed.prepared(path, migrated)
-        text = own.renamed(path, migrated.text) if own else migrated.text
-        return runtimes.migrate(path, migrated._replace(text=text))
-    except SyntaxError as error:
-        place = f"{path}:{error.lineno or 1}"
-        raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
-
-
 def _report(path: str, output: str, migrated: migration.Migrated) -> int:
     if migrated.was_migrated:
         print(f"{path}: is migrated already; not changed")
@@ -218,21 +194,3 @@ def _print_diff(path: str, output: str, text: str) -> None:
     before = conversion.read(path)[0].text
     lines = difflib.unified_diff(before.splitlines(True), text.splitlines(True), path, output, n=1)
     print("".join(line if line.endswith("\n") else line + "\n" for line in lines), end="")
-
-
-def _content(path: str, text: str) -> bytes:
-    """Returns the bytes of a file: a new program in UTF-8 with the old line ends, or a copy."""
-    with open(path, "rb") as file:
-        old = file.read()
-    if text == conversion.read(path)[0].text:
-        return old
-    cookie = _COOKIE.match(text)
-    if cookie is not None:
-        text = f"{text[: cookie.start(1)]}utf-8{text[cookie.end(1) :]}"
-    return text.replace("\n", "\r\n" if b"\r\n" in old else "\n").encode()
-
-
-def _write(path: str, content: bytes) -> None:
-    remedy = "name another place with --output"
-    with unless_usable(f"{path} cannot be written", remedy), replacing(path) as unfinished:
-        unfinished.write_bytes(content)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
 
-from compat.errors import UserError
+from compat.scripts.migrating import files
 from compat.scripts.reading import modules
+from compat.scripts.rules import catalog
 
 
 def write(script: str, folder: str) -> str:
@@ -21,22 +19,12 @@ def write(script: str, folder: str) -> str:
     """
     root = os.path.dirname(os.path.abspath(script))
     for path in [os.path.abspath(script), *modules.imported(script)]:
-        _migrate(path, os.path.join(folder, os.path.relpath(path, root)))
+        new = files.migrated(path, catalog.RULES, is_imported=path != os.path.abspath(script))
+        output = os.path.join(folder, os.path.relpath(path, root))
+        files.write(output, files.content(path, new.text))
     for place, _, _ in list(os.walk(folder)):
         beside = os.path.join(root, os.path.relpath(place, folder))
         for name in os.listdir(beside):
             if not os.path.lexists(os.path.join(place, name)) and name != "__pycache__":
                 os.symlink(os.path.join(beside, name), os.path.join(place, name))
     return os.path.join(folder, os.path.basename(script))
-
-
-def _migrate(path: str, output: str) -> None:
-    command = [sys.executable, "-m", "compat", "migrate", path, f"--output={output}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    if done.returncode not in (0, 1):
-        raise UserError(
-            done.stderr.strip().rpartition("error: ")[2] or f"{path} cannot be migrated"
-        )
-    if not os.path.exists(output):  # The script needed no change.
-        os.makedirs(os.path.dirname(output), exist_ok=True)
-        shutil.copyfile(path, output)
