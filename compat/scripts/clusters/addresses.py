@@ -54,10 +54,10 @@ def active() -> bool:
 
 def mapped(address: str) -> str:
     """Returns the address that replaces "host:port" or "grpc://host:port", or the same text."""
-    found = _ADDRESS.fullmatch(address)
-    if found is None:
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
         return address
-    scheme, plain = found[1] or "", f"{found[2]}:{found[3]}"
+    scheme, plain = match[1] or "", f"{match[2]}:{match[3]}"
     if scheme + plain != address:
         log_replacement(f"address {address!r}", f"{scheme + plain!r}")
     new = json.loads(os.environ.get(inherited.HOSTS, "{}")).get(plain)

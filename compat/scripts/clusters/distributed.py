@@ -162,8 +162,8 @@ def departures() -> Departures | None:
     trainers = _trainers()
     if task is None or task.job == "ps" or len(trainers) < 2:
         return None
-    own = f"/job:{task.job}/task:{task.index}"
-    return Departures(key_value.place(CheckedSpec(task.cluster)), trainers, own)
+    own_name = f"/job:{task.job}/task:{task.index}"
+    return Departures(key_value.place(CheckedSpec(task.cluster)), trainers, own_name)
 
 
 def install() -> None:

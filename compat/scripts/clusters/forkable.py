@@ -68,15 +68,15 @@ def survey(path: str) -> Survey | None:
         for tree in trees:
             constants: set[ast.AST] = set()
             for statement in tree.body if file == main else ():
-                found = list(_imported(statement, file, folders))
-                if any(own or name in _LOADING for name, own in found):
+                imported = list(_imported(statement, file, folders))
+                if any(files or name in _LOADING for name, files in imported):
                     break
                 constants.update(_constants(statement, env))
             if not _sets_only(tree, constants):
                 return None
-            for name, own in _imported(tree, file, folders):
-                waiting += own
-                imports.update(() if own else (name,))
+            for name, files in _imported(tree, file, folders):
+                waiting += files
+                imports.update(() if files else (name,))
     return Survey(imports, read_early(env)) if imports & _LOADING else None
 
 
@@ -97,7 +97,7 @@ def _imported(
                 for end in range(1, len(words) + 1)
                 for last in ((), ("__init__",))
             ]
-            yield words[0], [found for found in files if found.is_file()]
+            yield words[0], [path for path in files if path.is_file()]
 
 
 def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:

@@ -51,12 +51,12 @@ def install() -> None:
 
 def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]) -> None:
     """Makes a method call `wrapper` with its owner and with the original call."""
-    own = vars(kind).get(name)
+    original = vars(kind).get(name)
 
     @functools.wraps(getattr(kind, name))
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
         # Inherited methods are looked up at each call, since other modules may replace them later.
-        method = own.__get__(self) if own else getattr(super(kind, self), name)
+        method = original.__get__(self) if original else getattr(super(kind, self), name)
         return wrapper(self, lambda: method(*args, **kwargs))
 
     setattr(kind, name, wrapped)
@@ -70,7 +70,7 @@ def _poll_often(manager: Any, init: Callable[[], None]) -> None:
 def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
     _place_in(session)
     call = make()
-    return lambda *given: _called(session, lambda: call(*given))
+    return lambda *arguments: _called(session, lambda: call(*arguments))
 
 
 def _unless_python_ends(
@@ -104,10 +104,10 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
         if distributed.task is not None:
-            own = f"/job:{distributed.task.job}/task:{distributed.task.index}"
+            own_task = f"/job:{distributed.task.job}/task:{distributed.task.index}"
             config = kwargs.get("config")
             _place(self._graph, [] if config is None else config.device_filters)
-            kwargs["config"] = filtered(config, own, self._graph)
+            kwargs["config"] = filtered(config, own_task, self._graph)
         if method.__name__ != "wait_for_session":
             return _patiently(lambda: method(self, *args, **kwargs))
         with _saying("the chief, which prepares the session"):

@@ -51,10 +51,10 @@ class Spelling:
 
     def environment(self, task: Task, hosts: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """Returns the environment of one task; `hosts` has the addresses of each job."""
-        found = {
+        variables = {
             name: _filled(w, task.job, task.index, hosts) for name, w in self.variables.items()
         }
-        return {**found, **({"TF_CONFIG": tf_config(hosts, task)} if self.tf_config else {})}
+        return {**variables, **({"TF_CONFIG": tf_config(hosts, task)} if self.tf_config else {})}
 
 
 def _filled(template: str, job: str, index: int | str, hosts: Mapping[str, Sequence[str]]) -> str:
@@ -84,15 +84,15 @@ def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: s
         except SyntaxError as error:
             place = f"{part.filename}:{error.lineno or 1}"
             raise UserError(f"{place}: {error.msg}; correct the script") from None
-    own = modules.parts(script)
-    for known in (trees, [*trees, *(part.tree() for part in own)]):
-        found = by_flags(known, given)
-        if found is not None:
-            return found
-    variables = _variables([*trees, *(part.tree() for part in own)])
+    own_modules = modules.parts(script)
+    for known in (trees, [*trees, *(part.tree() for part in own_modules)]):
+        by_flag = by_flags(known, given)
+        if by_flag is not None:
+            return by_flag
+    variables = _variables([*trees, *(part.tree() for part in own_modules)])
     if variables:
         return Spelling((), variables=variables)
-    if _BY_TF_CONFIG.search("".join(part.text for part in [*parts, *own])):
+    if _BY_TF_CONFIG.search("".join(part.text for part in [*parts, *own_modules])):
         return Spelling((), tf_config=True)
     if {1, 2} <= {index for tree in trees for index in _positions(tree)}:
         return Spelling(("{job}", "{index}"))
@@ -114,10 +114,10 @@ def _variables(trees: Iterable[ast.Module]) -> dict[str, str]:
             read += call.args[:1] if is_read else []
     names = {literals.text(node).lower(): literals.text(node) for node in read}
     kinds = {"job": _JOB, "index": _INDEX, **_HOSTS}
-    found = {kind: [names[w] for w in words if w in names] for kind, words in kinds.items()}
-    if not (found["job"] and found["index"]):
+    names_by_kind = {kind: [names[w] for w in words if w in names] for kind, words in kinds.items()}
+    if not (names_by_kind["job"] and names_by_kind["index"]):
         return {}
-    return {ways[0]: f"{{{kind}}}" for kind, ways in found.items() if ways}
+    return {ways[0]: f"{{{kind}}}" for kind, ways in names_by_kind.items() if ways}
 
 
 def _is_environment(node: ast.expr) -> bool:
@@ -135,24 +135,24 @@ def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | No
         return None
     places = [name for call in calls for name in _positional(call)]
     templates = {job: "{job}", index: "{index}"}
-    found = [f"--{name}={word}" for name, word in templates.items() if name not in places]
+    arguments = [f"--{name}={word}" for name, word in templates.items() if name not in places]
     for kind, names in _HOSTS.items():
         templates.update((name, f"{{{kind}}}") for name in names)
     # The arguments of the user come first.
-    left = places[_count_positional(given) :]
-    found = [*(templates[name] for name in left if name in templates), *found]
+    open_places = places[_count_positional(given) :]
+    arguments = [*(templates[name] for name in open_places if name in templates), *arguments]
     defaults: dict[str, list[str]] = {}
     for kind, names in _HOSTS.items():
         # A flag with a number is the number of servers, as in `--ps=2`.
         known = set(flags) - numbers - set(places)
         hosts = next((name for name in names if name in known), None)
         if hosts is not None and not any(word.startswith(f"--{hosts}") for word in given):
-            found.append(f"--{hosts}={{{kind}}}")
+            arguments.append(f"--{hosts}={{{kind}}}")
             call = next(call for call in calls if hosts in literals.flags(call))
             words = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "default")]
             texts = [literals.text(word) for word in words]
             defaults[kind] = [part.strip() for text in texts for part in text.split(",")]
-    return Spelling(found, defaults=defaults)
+    return Spelling(arguments, defaults=defaults)
 
 
 def _is_number(call: ast.Call) -> bool:

@@ -234,8 +234,10 @@ def _signature(folder: str) -> Any:
     """Returns the inputs and outputs of a SavedModel, of `serving_default` or the first one."""
     file: Any = importlib.import_module("tensorflow.core.protobuf.saved_model_pb2")
     graphs = file.SavedModel.FromString(Path(folder, "saved_model.pb").read_bytes()).meta_graphs
-    found = dict(graphs[0].signature_def)
-    chosen = found.get("serving_default") or (found[min(found)] if found else None)
+    signatures = dict(graphs[0].signature_def)
+    chosen = signatures.get("serving_default") or (
+        signatures[min(signatures)] if signatures else None
+    )
     if chosen is None or not chosen.inputs:
         raise UserError(f"{folder} has no signature with inputs; give its builder one")
 
@@ -288,9 +290,9 @@ def _after(owner: Any, name: str, use: Any) -> None:
 
     @functools.wraps(original)
     def calls(*args: Any, **kwargs: Any) -> Any:
-        found = original(*args, **kwargs)
-        use(found)
-        return found
+        result = original(*args, **kwargs)
+        use(result)
+        return result
 
     setattr(owner, name, calls)
 
@@ -299,9 +301,9 @@ def _folder_of(path: Any) -> str:
     return os.path.dirname(path.decode() if isinstance(path, bytes) else path)
 
 
-def _read(found: tuple[Any, str]) -> None:
+def _read(dataset: tuple[Any, str]) -> None:
     """Records the images and labels, for training and test, that the script has read."""
-    arrays, source = found
+    arrays, source = dataset
     digest = hashlib.sha256()
     contents = [idx.encode(array.astype(np.uint8)) for array in arrays]
     for part in contents:

@@ -28,7 +28,7 @@ def place(graph: Any, devices: Iterable[Any]) -> None:
       graph: The graph that a session is about to run.
       devices: A `DeviceSpec` for each task that the sessions of the graph see; at least one.
     """
-    version, seen = _seen.get(graph, (-1, 0))
+    version, known = _seen.get(graph, (-1, 0))
     if version == graph.version:
         return
     operations = graph.get_operations()
@@ -36,10 +36,10 @@ def place(graph: Any, devices: Iterable[Any]) -> None:
     with graph.as_default():
         local = {variable.op.name for variable in tf1.local_variables()}
     first = min(devices, key=lambda device: str(device.to_string()))
-    for op in operations[seen:]:
+    for op in operations[known:]:
         if op.name not in local and _is_shared(op) and not _is_placed(op):
-            own = tf1.DeviceSpec.from_string(op.device)
-            private.set_device(op, first.make_merged_spec(own).to_string())
+            wanted = tf1.DeviceSpec.from_string(op.device)
+            private.set_device(op, first.make_merged_spec(wanted).to_string())
 
 
 def _is_shared(op: Any) -> bool:
@@ -51,6 +51,6 @@ def _is_shared(op: Any) -> bool:
 def _is_placed(op: Any) -> bool:
     """Returns whether an operation has a task, is colocated with another, or is not for a CPU."""
     device = tf1.DeviceSpec.from_string(op.device)
-    own = [f"loc:@{op.name}".encode()]
+    own_group = [f"loc:@{op.name}".encode()]
     elsewhere = device.job or device.device_type not in (None, "CPU")
-    return bool(elsewhere) or op.colocation_groups() != own
+    return bool(elsewhere) or op.colocation_groups() != own_group

@@ -37,8 +37,8 @@ def main(argv: list[str]) -> int:
     if not options.path:
         parser.error("no script was given")
     chosen = catalog.selected(options)
-    found = (os.path.normpath(file) for path in options.path for file in sources.files(path))
-    files = dict.fromkeys(found)  # Each file once, in the order of the arguments.
+    paths = (os.path.normpath(file) for path in options.path for file in sources.files(path))
+    files = dict.fromkeys(paths)  # Each file once, in the order of the arguments.
     findings = [finding for file in files for finding in sources.check(file, chosen)]
     _print(formats.FORMATS[options.format](findings, len(files)))
     return int(any(finding.fails for finding in findings))

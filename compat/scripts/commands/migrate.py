@@ -47,11 +47,13 @@ def main(argv: list[str]) -> int:
     output = options.output or "{0}_{2}{1}".format(*os.path.splitext(options.path), options.to)
     _refuse_existing(output, options)
     others = [rule for rule in chosen if rule.id != "modules"]
-    own = None
+    own_modules = None
     if options.to != "v1":
-        own = beside(options.path, lambda file: _module(file, others))
-    migrated = files.migrated(options.path, others if own else chosen, options.to, own)
-    code = _beside(own, output, options) if own else 0
+        own_modules = beside(options.path, lambda file: _module(file, others))
+    migrated = files.migrated(
+        options.path, others if own_modules else chosen, options.to, own_modules
+    )
+    code = _beside(own_modules, output, options) if own_modules else 0
     code = max(code, _report(options.path, output, migrated))
     if options.diff:
         _print_diff(options.path, output, migrated.text)
@@ -73,16 +75,16 @@ def _module(file: str, chosen: Sequence[Rule]) -> migration.Migrated:
     return runtimes.migrate(file, migrated, False) if migrated.is_changed else migrated
 
 
-def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
+def _beside(own_modules: Beside, output: str, options: argparse.Namespace) -> int:
     """Writes the modules of a script; returns the exit code."""
-    code, texts, new, targets = 0, own.texts(), {}, own.targets(output)
-    for file, migrated in own.found.items():
+    code, texts, new, targets = 0, own_modules.texts(), {}, own_modules.targets(output)
+    for file, migrated in own_modules.found.items():
         shown, target = os.path.relpath(file), os.path.relpath(targets.get(file, file))
-        if file in own.names or migrated.remarks:
+        if file in own_modules.names or migrated.remarks:
             code = max(code, _report(shown, target, migrated))
         if file not in targets:
             continue
-        text = texts[own.names.get(file, file)]
+        text = texts[own_modules.names.get(file, file)]
         new[target] = files.content(file, text)
         if options.diff:
             _print_diff(shown, target, text)

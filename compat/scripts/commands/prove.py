@@ -37,8 +37,8 @@ def main(argv: list[str]) -> int:
         raise UserError(f"--steps={options.steps} is too small, expected 1 or more")
     with _folder(options.keep) as folder:
         pair = [
-            sides.side(name, given, script, folder)
-            for name, given in (("A", options.a), ("B", options.b))
+            sides.side(name, description, script, folder)
+            for name, description in (("A", options.a), ("B", options.b))
         ]
         proof = _prove(pair, arguments, folder, options)
         for line in report.lines(proof):
@@ -87,16 +87,16 @@ def _prove(
         return both[0], both[1]
 
     a, b = run_both("", options.steps, 1, None)
-    found = comparison.compare(a, b, options.rtol, options.each)
+    result = comparison.compare(a, b, options.rtol, options.each)
     traced = None
     # Of the calls that were gathered, only the last one is recorded.
-    cause = 0 if gathers else found.cause
+    cause = 0 if gathers else result.cause
     if cause == 1:
         traced = operations.trace(a, b, 1)
     elif cause:
         again = run_both("again", cause, cause, a, a.trains_nothing)
         traced = operations.trace(*again, cause)
-    return report.Proof(a, b, found, traced, options.rtol, options.each)
+    return report.Proof(a, b, result, traced, options.rtol, options.each)
 
 
 def _check(a: runs.Run) -> None:

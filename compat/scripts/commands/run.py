@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
         "--runtime",
         choices=("legacy", "modern"),
         default="legacy",
-        help="who stores the variables: servers of TensorFlow 1.x, or of 2 (default: legacy)",
+        help="variables are stored by TensorFlow 1.x (legacy) or TensorFlow 2 (default: legacy)",
     )
     add(
         "--ahead",
@@ -126,13 +126,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _own(options: argparse.Namespace) -> list[str]:
-    own = [f"--era={options.era}", f"--runtime={options.runtime}"]
+    words = [f"--era={options.era}", f"--runtime={options.runtime}"]
     if options.ahead:
-        own.append(f"--ahead={options.ahead}")
-    own += [f"--{name}" for name in ("track", "allow_network") if getattr(options, name)]
+        words.append(f"--ahead={options.ahead}")
+    words += [f"--{name}" for name in ("track", "allow_network") if getattr(options, name)]
     if options.data_dir:
-        own.append(f"--data_dir={os.path.abspath(options.data_dir)}")
-    return own
+        words.append(f"--data_dir={os.path.abspath(options.data_dir)}")
+    return words
 
 
 def program(options: argparse.Namespace) -> tuple[str, str, list[str]]:

@@ -52,11 +52,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "numpy:cumprod": "cumproduct",
         "numpy:float64": "float_",
         "numpy:inf": "Inf Infinity PINF infty",
-        "numpy:": (
-            "lib.arraypad lib.arraysetops lib.function_base lib.index_tricks lib.nanfunctions "
-            "lib.polynomial lib.shape_base lib.twodim_base lib.type_check lib.ufunclike"
-        ),
-        "numpy.fft:": "fft.helper",
+        "numpy:": "lib.arraysetops lib.function_base lib.index_tricks",
         "numpy:linalg": "linalg.linalg",
         "numpy:longdouble": "longfloat",
         "numpy:nan": "NAN NaN",

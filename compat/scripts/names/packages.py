@@ -20,7 +20,7 @@ _NUMPY = "numpy."
 
 
 def _gone() -> dict[str, Served]:
-    found: dict[str, Served] = {}
+    entries: dict[str, Served] = {}
     lists = [("Python", "", python_names.GONE), ("NumPy", _NUMPY, numpy_names.GONE)]
     lists += [(package, "", gone) for package, gone in package_names.GONE.items()]
     for package, prefix, releases in lists:
@@ -29,10 +29,10 @@ def _gone() -> dict[str, Served]:
                 for name in names.split():
                     last = name.rpartition(".")[2]
                     gone = f"{package} {release}".strip()
-                    found[prefix + name] = Served(by.replace("*", last), gone)
+                    entries[prefix + name] = Served(by.replace("*", last), gone)
     for name, (gone, why) in package_names.UNSERVED.items():
-        found[name] = Served("", gone, why)
-    return found
+        entries[name] = Served("", gone, why)
+    return entries
 
 
 # Names that were removed.

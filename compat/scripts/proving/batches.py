@@ -30,18 +30,20 @@ def line(b: Run) -> str:
     calls = [n for n in range(1, len(b.calls) + 1) if b.load("given", n)]
     if not calls:
         return ""
-    found = [difference for call in calls for difference in _differences(b, call)]
-    equal = len(calls) - len({difference.call for difference in found})
-    said = f"batches of data(): equal in {equal} of {len(calls)} calls"
-    if not found:
-        return said
-    first = found[0]
-    return f"{said}; in call {first.call} {first.name}: {first.says}; {_all(b, calls, first.name)}"
+    differences = [difference for call in calls for difference in _differences(b, call)]
+    equal = len(calls) - len({difference.call for difference in differences})
+    summary = f"batches of data(): equal in {equal} of {len(calls)} calls"
+    if not differences:
+        return summary
+    first = differences[0]
+    return (
+        f"{summary}; in call {first.call} {first.name}: {first.says}; {_all(b, calls, first.name)}"
+    )
 
 
 def _differences(b: Run, call: int) -> Iterator[Difference]:
-    given, drawn = b.load("given", call), b.load("drawn", call)
-    for name, batch in given.items():
+    fed, drawn = b.load("given", call), b.load("drawn", call)
+    for name, batch in fed.items():
         if name not in drawn:
             yield Difference(call, name, "data() has ended")
         else:
@@ -72,8 +74,8 @@ def _sorted(batch: Any) -> Any:
 def _all(b: Run, calls: list[int], name: str) -> str:
     """Returns the mean and range of all batches of an input, for A and for B."""
     both = [[b.load(kind, call).get(name) for call in calls] for kind in ("given", "drawn")]
-    said = " and ".join(_summary([a for a in batches if a is not None]) for batches in both)
-    return f"all of them: {said}"
+    summaries = " and ".join(_summary([a for a in batches if a is not None]) for batches in both)
+    return f"all of them: {summaries}"
 
 
 def _summary(batches: list[Any]) -> str:

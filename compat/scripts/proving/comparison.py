@@ -68,25 +68,25 @@ def compare(a: Run, b: Run, rtol: float, each: bool = False) -> Comparison:
       rtol: Relative tolerance of losses.
       each: Whether each call of B started from the variables of A.
     """
-    found = Comparison()
+    result = Comparison()
     if b.mismatch:
-        found.verdict = f"the trainable variables do not match: {b.mismatch}"
-        return found
+        result.verdict = f"the trainable variables do not match: {b.mismatch}"
+        return result
     largest: dict[str, float] = {}
     for loss in _losses(a, b, rtol, largest):
-        found.losses.append(loss)
+        result.losses.append(loss)
         if loss.gap.differs:
             what, kind = ("value", "") if a.trains_nothing else ("loss", "training ")
-            found.verdict = f"{what} {loss.name} of {kind}call {loss.call}: {loss.gap}"
-            found.call = loss.call
+            result.verdict = f"{what} {loss.name} of {kind}call {loss.call}: {loss.gap}"
+            result.call = loss.call
             break
     else:
-        found.verdict = _ends_differ(a, b)
-        if not (found.verdict or a.trains_nothing):
-            _compare_changes(a, b, found, each)
-    if found.call and not found.cause:
-        found.cause = first_change(a, b, found.call) or found.call
-    return found
+        result.verdict = _ends_differ(a, b)
+        if not (result.verdict or a.trains_nothing):
+            _compare_changes(a, b, result, each)
+    if result.call and not result.cause:
+        result.cause = first_change(a, b, result.call) or result.call
+    return result
 
 
 def _losses(a: Run, b: Run, rtol: float, largest: dict[str, float]) -> Iterator[Loss]:
@@ -135,13 +135,13 @@ def _ends_differ(a: Run, b: Run) -> str:
         how = f"ended with code {b.ended}" if b.ended is not None else "was ended"
         return f"A trains {len(a.calls)} times, B {len(b.calls)} times and {how}: {b.last_line()}"
     if b.trained_more:
-        return f"A trains {len(a.calls)} times, B goes on"
+        return f"A trains {len(a.calls)} times, B continues"
     if b.ended and not b.is_cut:
         return f"after its last training call B ended with code {b.ended}: {b.last_line()}"
     return ""
 
 
-def _compare_changes(a: Run, b: Run, found: Comparison, each: bool) -> None:
+def _compare_changes(a: Run, b: Run, result: Comparison, each: bool) -> None:
     """Compares the changes of variables: of the first training call, or of each one.
 
     The loss of the first call does not show its changes, but later losses do. Each call is compared
@@ -151,12 +151,12 @@ def _compare_changes(a: Run, b: Run, found: Comparison, each: bool) -> None:
     for call in range(1, len(a.calls) + 1):
         gaps = list(changes(a, b, call))
         for name, gap in gaps:
-            found.change = max(found.change, gap.error)
+            result.change = max(result.change, gap.error)
             if gap.differs:
-                found.verdict = f"what training call {call} adds to variable {name}: {gap}"
-                found.call = found.cause = call
+                result.verdict = f"what training call {call} adds to variable {name}: {gap}"
+                result.call = result.cause = call
                 return
-        if gaps and found.losses and not each:
+        if gaps and result.losses and not each:
             return
 
 
@@ -216,8 +216,8 @@ def _negligible(a: Run, b: Run, call: int) -> set[str]:
     The bias before a batch normalization is an example. Optimizers such as Adam turn such gradients
     into large updates.
     """
-    found: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     ours, theirs = (run.calls[call - 1].get("slopes", {}) for run in (a, b))
-    found = {name: max(ours[name], theirs[name]) for name in ours if name in theirs}
-    least = _NOISE_GRADIENT * max(found.values(), default=0.0)
-    return {name for name, size in found.items() if size < least}
+    sizes = {name: max(ours[name], theirs[name]) for name in ours if name in theirs}
+    least = _NOISE_GRADIENT * max(sizes.values(), default=0.0)
+    return {name for name, size in sizes.items() if size < least}

@@ -99,9 +99,9 @@ class _Pairing:
         noise = 0.0
         for name in op["inputs"]:  # Inputs that are summed or subtracted add their rounding errors.
             if name in self.a.values:
-                given = self.a.values[name]
-                summed = max(1.0, given.size / max(1, value.size))
-                noise += _ROUNDING * values.rms(given) * summed**0.5
+                array = self.a.values[name]
+                summed = max(1.0, array.size / max(1, value.size))
+                noise += _ROUNDING * values.rms(array) * summed**0.5
         return values.tensors(value, self.b.values[other], _RTOL, noise)
 
     def is_of_other_shape(self, tensor: str) -> bool:
@@ -123,31 +123,31 @@ def operation_of(tensor: str) -> str:
 
 def trace(a: Run, b: Run, call: int) -> Trace:
     """Returns the first difference in a call whose operations both runs have recorded."""
-    found = Trace(call)
+    result = Trace(call)
     starts = [comparison.before(run, call) for run in (a, b)]
     for name in a.calls[call - 1].get("learned", ()):
         if all(name in arrays for arrays in starts):
             gap = values.tensors(starts[0][name], starts[1][name], _RTOL)
             if gap is not None and gap.differs:
-                found.variables.append((name, gap))
-    found.changes = [item for item in comparison.changes(a, b, call) if item[1].differs]
+                result.variables.append((name, gap))
+    result.changes = [item for item in comparison.changes(a, b, call) if item[1].differs]
     losses = comparison.pairs(*(list(run.calls[call - 1]["losses"]) for run in (a, b)))
     slopes = comparison.gradients(a, b, call)
     pairing = _Pairing(_Graph(a, call), _Graph(b, call), losses + list(slopes.values()))
     for name, (tensor, _) in slopes.items():
         gap = pairing.gap(tensor)
         if gap is not None and gap.differs:
-            found.gradients.append((name, gap))
+            result.gradients.append((name, gap))
     ends = [tensor for tensor, _ in losses if pairing.differs(tensor)]
-    ends = ends or [slopes[name][0] for name, _ in found.gradients]
+    ends = ends or [slopes[name][0] for name, _ in result.gradients]
     if ends:
-        _find(pairing, ends, found)
-    elif found.changes:
-        _find_update(pairing, found.changes[0][0], found)
-    return found
+        _find(pairing, ends, result)
+    elif result.changes:
+        _find_update(pairing, result.changes[0][0], result)
+    return result
 
 
-def _find(pairing: _Pairing, ends: list[str], found: Trace) -> bool:
+def _find(pairing: _Pairing, ends: list[str], result: Trace) -> bool:
     """Walks from tensors that differ to the first operation whose values differ."""
     graph, first, waiting, seen = pairing.a, "", list(ends), set(ends)
     while waiting:
@@ -165,21 +165,21 @@ def _find(pairing: _Pairing, ends: list[str], found: Trace) -> bool:
                 seen.add(name)
                 waiting.append(name)
     if first:
-        _describe(pairing, first, found)
+        _describe(pairing, first, result)
     return bool(first)
 
 
-def _describe(pairing: _Pairing, tensor: str, found: Trace) -> None:
+def _describe(pairing: _Pairing, tensor: str, result: Trace) -> None:
     op = pairing.a.operations[operation_of(tensor)]
     other = pairing.partner(op)
-    found.gap = pairing.gap(tensor)
-    found.operation = _named(op, other)
-    if found.gap is None and other is not None:
+    result.gap = pairing.gap(tensor)
+    result.operation = _named(op, other)
+    if result.gap is None and other is not None:
         shapes = [
             list(graph.values[name].shape)
             for graph, name in ((pairing.a, tensor), (pairing.b, pairing.tensors[tensor]))
         ]
-        found.operation += f", of shape {shapes[0]} in A and {shapes[1]} in B"
+        result.operation += f", of shape {shapes[0]} in A and {shapes[1]} in B"
 
 
 def _named(op: dict[str, Any], other: dict[str, Any] | None) -> str:
@@ -190,18 +190,18 @@ def _named(op: dict[str, Any], other: dict[str, Any] | None) -> str:
     return f"{op['name']} ({op['type']}) in A, {other['name']} ({other['type']}) in B"
 
 
-def _find_update(pairing: _Pairing, variable: str, found: Trace) -> None:
+def _find_update(pairing: _Pairing, variable: str, result: Trace) -> None:
     """Finds the reason why equal gradients update a variable differently."""
     ours, theirs = (graph.updates(variable) for graph in (pairing.a, pairing.b))
     if not (ours and theirs):
         side = "B" if ours else "A"
-        found.operation = f"no operation of {side} updates {variable}"
+        result.operation = f"no operation of {side} updates {variable}"
         return
     op, other = ours[-1], theirs[-1]
     if op["type"] == other["type"]:
         pairing.pair_inputs(op, other)
         differing = [name for name in op["inputs"][1:] if pairing.differs(name)]
-        if differing and _find(pairing, differing, found):
+        if differing and _find(pairing, differing, result):
             return
-    found.operation = f"{_named(op, other)}, which updates {variable}"
-    found.gap = found.changes[0][1]
+    result.operation = f"{_named(op, other)}, which updates {variable}"
+    result.gap = result.changes[0][1]

@@ -61,12 +61,14 @@ def html(
         f"<td class=number>{gap.error:.2g}<td class=number>{gap.tolerance:.2g}</tr>"
         for call, name, gap in losses
     )
-    found = "\n".join(f"<tr><th>{text(a)}<td class=operation>{text(b)}</tr>" for a, b in findings)
+    finding_rows = "\n".join(
+        f"<tr><th>{text(a)}<td class=operation>{text(b)}</tr>" for a, b in findings
+    )
     return _PAGE.format(
         title="Proof: " + ("equal" if is_equal else "differ"),
         state="equal" if is_equal else "differ",
         verdict=text(verdict),
         about="".join(f"<li>{text(line)}" for line in about),
-        findings=f"<h2>Difference</h2>\n<table>\n{found}\n</table>" if findings else "",
+        findings=f"<h2>Difference</h2>\n<table>\n{finding_rows}\n</table>" if findings else "",
         losses=rows,
     )

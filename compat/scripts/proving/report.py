@@ -46,23 +46,23 @@ def lines(proof: Proof) -> Iterator[str]:
 
 def verdict(proof: Proof) -> str:
     """Returns the result in one line."""
-    found = proof.comparison
-    if found.verdict:
-        return f"differ: {one_line(found.verdict)}"
-    worst = found.worst()
+    comparison = proof.comparison
+    if comparison.verdict:
+        return f"differ: {one_line(comparison.verdict)}"
+    worst = comparison.worst()
     calls = len(proof.a.calls)
     if worst is None and proof.gathers:
         return (
             f"equal: the variables after {calls} training calls; no loss was fetched; largest "
-            f"relative difference of what was added to a variable {found.change:.2g}"
+            f"relative difference of what was added to a variable {comparison.change:.2g}"
         )
     if worst is None:
         return f"equal: the variables after each of {calls} training calls; no loss was recorded"
-    added = f", of what was added to a variable {found.change:.2g}" if proof.gathers else ""
+    added = f", of what was added to a variable {comparison.change:.2g}" if proof.gathers else ""
     first = "the first " if proof.a.is_cut else ""
     what, kind = ("values", "") if proof.a.trains_nothing else ("losses", "training ")
     return (
-        f"equal: {len(found.losses)} {what} of {first}{calls} {kind}calls; largest relative "
+        f"equal: {len(comparison.losses)} {what} of {first}{calls} {kind}calls; largest relative "
         f"difference {worst.gap.error:.2g}{added}, tolerance {proof.rtol:.2g}"
     )
 
@@ -79,9 +79,9 @@ def findings(proof: Proof) -> Iterator[tuple[str, str]]:
         ("gradients", trace.gradients),
         ("variables changed", trace.changes),
     )
-    for label, found in named:
-        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
-        yield label, f"{found[0][0]}: {found[0][1]}{more}" if found else "equal"
+    for label, items in named:
+        more = f"; and {len(items) - 1} more" if len(items) > 1 else ""
+        yield label, f"{items[0][0]}: {items[0][1]}{more}" if items else "equal"
     gap = f": {trace.gap}" if trace.gap else ""
     none = "none was found among those that can be fetched, which are not in loops"
     yield "first operation", f"{trace.operation}{gap}" if trace.operation else none
@@ -111,7 +111,7 @@ def notes(proof: Proof) -> Iterator[str]:
         yield f"not controlled: what is drawn or read by {', '.join(names[:_MOST])}{more}"
     renamed = proof.b.calls[0].get("renamed", {}) if proof.b.calls else {}
     if renamed:
-        shown = ", ".join(f"{own} for {other}" for own, other in list(renamed.items())[:_MOST])
+        shown = ", ".join(f"{here} for {other}" for here, other in list(renamed.items())[:_MOST])
         more = f" and {len(renamed) - _MOST} more" if len(renamed) > _MOST else ""
         yield f"matched by their order: B's variables {shown} of A{more}"
     yield from _inputs(proof.b)
@@ -129,9 +129,9 @@ def _inputs(b: Run) -> Iterator[str]:
 
 def as_dict(proof: Proof) -> dict[str, Any]:
     """Returns the proof as a dictionary for JSON."""
-    trace, found = proof.trace, proof.comparison
+    trace, comparison = proof.trace, proof.comparison
     return {
-        "equal": not found.verdict,
+        "equal": not comparison.verdict,
         "verdict": verdict(proof),
         "a": proof.a.side.says,
         "b": proof.b.side.says,
@@ -139,11 +139,11 @@ def as_dict(proof: Proof) -> dict[str, Any]:
         "rtol": proof.rtol,
         "training_calls": [len(proof.a.calls), len(proof.b.calls)],
         "losses": [
-            {"call": loss.call, "name": loss.name, **_gap(loss.gap)} for loss in found.losses
+            {"call": loss.call, "name": loss.name, **_gap(loss.gap)} for loss in comparison.losses
         ],
         "difference": trace
         and {
-            "seen_in_call": found.call,
+            "seen_in_call": comparison.call,
             "caused_by_call": trace.call,
             "variables_before": _gaps(trace.variables),
             "gradients": _gaps(trace.gradients),
@@ -171,14 +171,14 @@ def as_page(proof: Proof) -> str:
     )
 
 
-def _gaps(found: list[tuple[str, Gap]]) -> list[dict[str, Any]]:
-    return [{"name": name, **_gap(gap)} for name, gap in found]
+def _gaps(named_gaps: list[tuple[str, Gap]]) -> list[dict[str, Any]]:
+    return [{"name": name, **_gap(gap)} for name, gap in named_gaps]
 
 
 def _gap(gap: Gap) -> dict[str, Any]:
     """Returns a number as it is if JSON has it, else as text."""
-    found: dict[str, Any] = gap._asdict()
+    fields: dict[str, Any] = gap._asdict()
     return {
         key: value if isinstance(value, str) or abs(value) < float("inf") else str(value)
-        for key, value in found.items()
+        for key, value in fields.items()
     }

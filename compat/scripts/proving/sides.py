@@ -86,9 +86,9 @@ def side(name: str, given: str, script: str, folder: str) -> Side:
         return Side(name, sys.executable, path, "compat.v1", says)
     words = [given] if os.path.isfile(given) else shlex.split(given)
     if len(words) > 1 and os.path.isfile(words[0]):
-        found = side(name, words[0], script, folder)
-        arguments = (*found.arguments, *words[1:])
-        return replace(found, says=f"{given}, {_here()}", arguments=arguments)
+        result = side(name, words[0], script, folder)
+        arguments = (*result.arguments, *words[1:])
+        return replace(result, says=f"{given}, {_here()}", arguments=arguments)
     if not os.path.isfile(given):
         raise UserError(f"--{name.lower()}={given} is no file; {_NO_PYTHON}")
     if given.endswith(".py"):
@@ -98,10 +98,10 @@ def side(name: str, given: str, script: str, folder: str) -> Side:
         is_program = is_experiment or b"compat.v1" in text
         how = "compat.v1" if is_program else "run"
         says = f"{'' if is_program else 'compat run '}{given}, {_here()}"
-        found = Side(name, sys.executable, given, how, says)
+        result = Side(name, sys.executable, given, how, says)
         if is_experiment:
-            found = replace(found, arguments=_EXPERIMENT, takes_flags=False)
-        return found
+            result = replace(result, arguments=_EXPERIMENT, takes_flags=False)
+        return result
     python = _environment(given) if given.endswith(".txt") else given
     if not os.access(python, os.X_OK):
         raise UserError(f"--{name.lower()}={given} is not a program; {_NO_PYTHON}")
@@ -154,8 +154,10 @@ def _environment(constraints: str) -> str:
     for command in ([base, "-m", "venv", "--clear", folder], install):
         done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_SECS)
         if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
-            raise UserError(f"{' '.join(command)} failed ({said}); name a Python with --a or --b")
+            message = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+            raise UserError(
+                f"{' '.join(command)} failed ({message}); name a Python with --a or --b"
+            )
     with open(stamp, "w", encoding="utf-8") as file:
         json.dump({"tensorflow": release}, file)
     return python

@@ -25,8 +25,8 @@ _FREQUENCIES = {"A": "YE", "BM": "BME", "H": "h", "M": "ME", "Q": "QE", "S": "s"
 
 
 def _frequency(text: Any) -> Any:
-    found = re.fullmatch(r"(-?\d*)([A-Z]+)", text) if isinstance(text, str) else None
-    return found[1] + _FREQUENCIES.get(found[2], found[2]) if found else text
+    match = re.fullmatch(r"(-?\d*)([A-Z]+)", text) if isinstance(text, str) else None
+    return match[1] + _FREQUENCIES.get(match[2], match[2]) if match else text
 
 
 def with_frequency(call: Callable[[Any], Any], frequency: Any) -> Any:
@@ -121,11 +121,11 @@ def _inferred(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
-        found = method(self, *args, **options)
-        if found is None or found is self:  # The method changed the frame in place.
+        result = method(self, *args, **options)
+        if result is None or result is self:  # The method changed the frame in place.
             self._update_inplace(self.infer_objects())
-            return found
-        return found.infer_objects()
+            return result
+        return result.infer_objects()
 
     return call
 
@@ -148,8 +148,8 @@ def _of_numbers(method: Callable[..., Any]) -> Callable[..., Any]:
 def _resample(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def resample(self: Any, rule: Any, how: Any = None, **options: Any) -> Any:
-        found = with_frequency(lambda rule: method(self, rule, **options), rule)
-        return found if how is None else found.agg(how)
+        result = with_frequency(lambda rule: method(self, rule, **options), rule)
+        return result if how is None else result.agg(how)
 
     return resample
 
@@ -259,13 +259,13 @@ def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
             yield name, libraries.with_arguments(getattr(owner, name), renamed)
     for name in _OF_NUMBERS.split() if is_frame else ():
         yield name, _of_numbers(getattr(owner, name))
-    made: list[tuple[str, Any]] = [("rename_axis", _rename_axis), ("resample", _resample)]
-    made += [(name, _inferred) for name in _INFERRED.split()]
+    methods: list[tuple[str, Any]] = [("rename_axis", _rename_axis), ("resample", _resample)]
+    methods += [(name, _inferred) for name in _INFERRED.split()]
     yield "select", _select(getattr(owner, "select", None))
     # Before pandas 3 `fillna` accepts a method, and `ffill` calls it with one.
     if "method" not in inspect.signature(owner.fillna).parameters:
-        made.append(("fillna", lambda method: _inferred(_fillna(method))))
-    for name, make in made:
+        methods.append(("fillna", lambda method: _inferred(_fillna(method))))
+    for name, make in methods:
         yield name, make(getattr(owner, name))
 
 

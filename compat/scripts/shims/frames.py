@@ -47,10 +47,10 @@ def _read(file: Any, sep: Any, delimiter: Any = None, header: Any = "infer", **o
 def concat(objs: Any, axis: Any = 0, join: str = "outer", **options: Any) -> Any:
     """Joins frames; accepts `join_axes`, the labels of the other axis."""
     axes = options.pop("join_axes", None)
-    found = loaded().concat(objs, axis=axis, join=join, **options)
+    joined = loaded().concat(objs, axis=axis, join=join, **options)
     if axes is None:
-        return found
-    return found.reindex(**{"index" if axis in (1, "columns") else "columns": axes[0]})
+        return joined
+    return joined.reindex(**{"index" if axis in (1, "columns") else "columns": axes[0]})
 
 
 def date_range(

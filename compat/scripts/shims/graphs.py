@@ -94,13 +94,13 @@ def _on_cpu(make: Any) -> Any:
     """
 
     @functools.wraps(make)
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def read(*args: Any, **kwargs: Any) -> Any:
         if not _queues_name_the_cpu():
             return make(*args, **kwargs)
         with tf1.device("CPU"):  # TensorFlow does the same for queues: `/gpu:1` becomes `/cpu:1`.
             return make(*args, **kwargs)
 
-    return made
+    return read
 
 
 @functools.lru_cache(maxsize=None)

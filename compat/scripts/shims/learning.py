@@ -32,8 +32,8 @@ def _splitter(kind: str, count: str = "") -> Callable[..., Any]:
     """Returns a class of `cross_validation`, which takes the labels or the number of examples."""
 
     def split(*args: Any, **kwargs: Any) -> _Splits:
-        given = [kwargs.pop(name) for name in ("n", "y", "labels") if name in kwargs]
-        data, *args = [*given, *args]  # type: ignore[assignment]
+        sources = [kwargs.pop(name) for name in ("n", "y", "labels") if name in kwargs]
+        data, *args = [*sources, *args]  # type: ignore[assignment]
         kwargs.update(zip([count] if count else [], args))
         options = {"n_splits" if key == count else key: value for key, value in kwargs.items()}
         if not options.get("shuffle", True) or "shuffle" not in options and count == "n_folds":
@@ -182,9 +182,9 @@ class _OneVersusRest:
         return sorted({*cls._today._get_param_names(), "multi_class"})
 
     def _is_ovr(self: Any) -> bool:
-        given = self.multi_class
+        choice = self.multi_class
         return len(self.classes_) > 2 and (
-            given == "ovr" or (given != "multinomial" and self.solver == "liblinear")
+            choice == "ovr" or (choice != "multinomial" and self.solver == "liblinear")
         )
 
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:

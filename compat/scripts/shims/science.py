@@ -73,11 +73,11 @@ def morlet(M: int, w: float = 5.0, s: float = 1.0, complete: bool = True) -> Any
 
 def cwt(data: Any, wavelet: Callable[..., Any], widths: Any) -> Any:
     """Returns the wavelet transform of data, float64 `[widths, data]`."""
-    found = np.zeros([len(widths), len(data)])
-    for row, width in zip(found, widths):
+    transform = np.zeros([len(widths), len(data)])
+    for row, width in zip(transform, widths):
         wave = wavelet(min(10 * width, len(data)), width)
         row[:] = _scipy("signal").convolve(data, wave, mode="same")
-    return found
+    return transform
 
 
 class interp2d:
@@ -113,8 +113,8 @@ class interp2d:
         if z.size == len(x) * len(y):
             columns, rows = np.argsort(x, kind="stable"), np.argsort(y, kind="stable")
             grid = z.reshape(len(y), len(x))[rows][:, columns].T
-            made = interpolate.RectBivariateSpline
-            self._spline = made(x[columns], y[rows], grid, kx=degree, ky=degree, s=0)
+            spline_class = interpolate.RectBivariateSpline
+            self._spline = spline_class(x[columns], y[rows], grid, kx=degree, ky=degree, s=0)
         else:
             knots = interpolate.bisplrep(x, y, z.ravel(), kx=degree, ky=degree, s=0.0)
             self._spline = lambda x, y, **of: np.atleast_2d(interpolate.bisplev(x, y, knots, **of))

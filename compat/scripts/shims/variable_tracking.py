@@ -145,10 +145,13 @@ def get_or_create_layer(name: str, create_layer_method: Callable[[], Any]) -> An
 
 
 def _shared(variable: Any, name: str, shape: Any, dtype: Any) -> Any:
-    for what, given, found in (("shape", shape, variable.shape), ("dtype", dtype, variable.dtype)):
-        if not given.is_compatible_with(found):
+    for what, expected, actual in (
+        ("shape", shape, variable.shape),
+        ("dtype", dtype, variable.dtype),
+    ):
+        if not expected.is_compatible_with(actual):
             raise UserError(
-                f"variable {name} has {what} {found}, and {given} was given; "
+                f"variable {name} has {what} {actual}, and {expected} was given; "
                 "give the same, or another name"
             )
     return variable
@@ -181,12 +184,14 @@ def _keras_variable(variable: Any, regularizer: Any) -> Any:
     try:
         with tf.init_scope():
             dtype = variable.dtype.name
-            own = keras.Variable(variable, dtype=dtype, trainable=variable.trainable, name=name)
+            keras_variable = keras.Variable(
+                variable, dtype=dtype, trainable=variable.trainable, name=name
+            )
     finally:
         state.set_global_attribute("stateless_scope", scope)
-    own._value = variable  # Keras has made a copy; replace it by the variable itself.
-    own.regularizer = regularizer
-    return own
+    keras_variable._value = variable  # Keras has made a copy; replace it by the variable itself.
+    keras_variable.regularizer = regularizer
+    return keras_variable
 
 
 def _is_keras_3(value: Any) -> bool:

@@ -36,10 +36,10 @@ _COMMON = ("experiments", "models")
 
 
 def _builtins_for(part: conversion.Source) -> dict[str, Any]:
-    own = {**vars(builtins), **array_builtins.BUILTINS, **frame_builtins.BUILTINS}
+    names = {**vars(builtins), **array_builtins.BUILTINS, **frame_builtins.BUILTINS}
     is_relative = not part.has_absolute_imports
     if part.python2:
-        own.update(python2_builtins.BUILTINS)
+        names.update(python2_builtins.BUILTINS)
 
     def import_(
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
@@ -62,8 +62,8 @@ def _builtins_for(part: conversion.Source) -> dict[str, Any]:
                 raise
             return builtins.__import__(name, globals, locals, fromlist or (), 1)
 
-    own["__import__"] = import_
-    return own
+    names["__import__"] = import_
+    return names
 
 
 def _has(importer: Any, name: str) -> bool:

@@ -63,9 +63,9 @@ _HOOKS = {"__all__", "__dir__", "__getattr__"}
 
 def _public(name: str, real: Any) -> list[str]:
     """Returns the names that `from NAME import *` imports, without types that are Python's own."""
-    own = getattr(real, "__all__", [key for key in vars(real) if not key.startswith("_")])
+    names = getattr(real, "__all__", [key for key in vars(real) if not key.startswith("_")])
     gone = {key: packages.GONE[f"{name}.{key}"].by for key in _gone(name)}
-    known = {*own, *(key for key in gone if _has(name, real, key))}
+    known = {*names, *(key for key in gone if _has(name, real, key))}
     return sorted(key for key in known if not gone.get(key, "").startswith("builtins:"))
 
 
@@ -151,8 +151,10 @@ def with_arguments(
             kwargs.update(zip(names[most:], args[most:]))
             args = args[:most]
         for name in values.keys() & kwargs.keys():
-            given = kwargs[name]
-            kwargs[name] = values[name].get(given, given) if isinstance(given, str) else given
+            argument = kwargs[name]
+            kwargs[name] = (
+                values[name].get(argument, argument) if isinstance(argument, str) else argument
+            )
         for old in renamed.keys() & kwargs.keys() - accepted.keys():
             value = kwargs.pop(old)
             if renamed[old]:
@@ -167,15 +169,15 @@ def _class(today: Any, call: Callable[..., Any]) -> Any:
 
     class Worded(type(today)):  # type: ignore[misc]
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            return call(*args, **kwargs) if cls is made else super().__call__(*args, **kwargs)
+            return call(*args, **kwargs) if cls is kind else super().__call__(*args, **kwargs)
 
         def __instancecheck__(cls, instance: Any) -> bool:
             return (
-                isinstance(instance, today) if cls is made else super().__instancecheck__(instance)
+                isinstance(instance, today) if cls is kind else super().__instancecheck__(instance)
             )
 
-    made: Any = Worded(today.__name__, (today,), {"__module__": today.__module__})
-    return made
+    kind: Any = Worded(today.__name__, (today,), {"__module__": today.__module__})
+    return kind
 
 
 def is_old(name: str) -> bool:
@@ -185,18 +187,18 @@ def is_old(name: str) -> bool:
 
 def load(name: str, fromlist: Sequence[str]) -> Any:
     """Returns the module that `import NAME`, or `from NAME import FROMLIST`, binds in a script."""
-    found = module(name)
+    top = module(name)
     for attribute in fromlist:
         if attribute == "*":
             continue
         try:
-            getattr(found, attribute)
+            getattr(top, attribute)
         except MissingName as error:
             raise MissingImport(str(error)) from None
         except AttributeError:
-            if hasattr(found, "__path__"):
-                _import_if_there(f"{found.__name__}.{attribute}")
-    return found if fromlist else module(name.partition(".")[0])
+            if hasattr(top, "__path__"):
+                _import_if_there(f"{top.__name__}.{attribute}")
+    return top if fromlist else module(name.partition(".")[0])
 
 
 def _import_if_there(name: str) -> None:

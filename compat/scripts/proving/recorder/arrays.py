@@ -30,18 +30,18 @@ def load(path):
     """Returns the arrays in a file by their names; empty if there is no file."""
     if not os.path.exists(path):
         return {}
-    found = {}
+    arrays = {}
     with numpy.load(path) as stored:
         names = json.loads(stored["names"].tobytes().decode("utf-8"))
         for number, name in enumerate(names):
             if "array%d" % number in stored.files:
-                found[name] = stored["array%d" % number]
+                arrays[name] = stored["array%d" % number]
                 continue
             whole, ends = stored["bytes%d" % number].tobytes(), stored["ends%d" % number]
             texts = numpy.empty(len(ends) - 1, object)
             texts[:] = [whole[start:end] for start, end in zip(ends, ends[1:])]
-            found[name] = texts.reshape(tuple(stored["shape%d" % number]))
-    return found
+            arrays[name] = texts.reshape(tuple(stored["shape%d" % number]))
+    return arrays
 
 
 def _encoded(text):
@@ -51,21 +51,21 @@ def _encoded(text):
 def paired(theirs, ours, stored, takes=None):
     """Returns arrays by our names, and the list of our names without an array.
 
-    Arrays are paired by equal names first, and then in order. `takes` tells whether an array has a
-    shape that a name allows; such arrays are preferred.
+    Arrays are paired by equal names first, and then in order. `takes` returns whether an array has
+    a shape that a name allows; such arrays are preferred.
     """
     same = [name for name in ours if name in theirs and name in stored]
     # TensorFlow numbers these names by kind, so their order corresponds.
     if len(theirs) == len(ours):
         same = [name for name in same if not name.startswith("Placeholder")]
-    found = dict((name, stored[name]) for name in same)
-    left = [name for name in theirs if name not in found and name in stored]
-    rest = [name for name in ours if name not in found]
-    if len(left) != len(rest):
-        return found, rest
+    paired_arrays = dict((name, stored[name]) for name in same)
+    unpaired = [name for name in theirs if name not in paired_arrays and name in stored]
+    rest = [name for name in ours if name not in paired_arrays]
+    if len(unpaired) != len(rest):
+        return paired_arrays, rest
     for name in rest:
-        fitting = [other for other in left if takes is None or takes(name, stored[other])]
-        other = (fitting or left)[0]
-        left.remove(other)
-        found[name] = stored[other]
-    return found, []
+        fitting = [other for other in unpaired if takes is None or takes(name, stored[other])]
+        other = (fitting or unpaired)[0]
+        unpaired.remove(other)
+        paired_arrays[name] = stored[other]
+    return paired_arrays, []

@@ -41,12 +41,12 @@ def _dims(tensor):
 
 def variables(graph):
     """Returns the variables of a graph, by name."""
-    found = {}
+    by_name = {}
     for collection in _COLLECTIONS:
         for variable in graph.get_collection(collection):
             if hasattr(variable, "op") and getattr(variable, "initializer", None) is not None:
-                found.setdefault(variable.op.name, variable)
-    return dict((name, Variable(graph, variable)) for name, variable in found.items())
+                by_name.setdefault(variable.op.name, variable)
+    return dict((name, Variable(graph, variable)) for name, variable in by_name.items())
 
 
 def trainable(graph):
@@ -57,9 +57,9 @@ def trainable(graph):
     """
     names, whole = [], []
     for variable in graph.get_collection("trainable_variables"):
-        found = names if is_float(variable) else whole
-        if variable.op.name not in found:
-            found.append(variable.op.name)
+        group = names if is_float(variable) else whole
+        if variable.op.name not in group:
+            group.append(variable.op.name)
     return names or whole
 
 
@@ -80,15 +80,15 @@ def closure(operations, fed=()):
       operations: Some operations of one graph.
       fed: Names of the tensors that are fed.
     """
-    found, waiting = set(), list(operations)
+    reached, waiting = set(), list(operations)
     while waiting:
         operation = waiting.pop()
-        if operation in found:
+        if operation in reached:
             continue
-        found.add(operation)
+        reached.add(operation)
         waiting.extend(tensor.op for tensor in operation.inputs if tensor.name not in fed)
         waiting.extend(operation.control_inputs)
-    return sorted(found, key=lambda operation: operation._id)
+    return sorted(reached, key=lambda operation: operation._id)
 
 
 def written(operation):
@@ -104,7 +104,7 @@ def written(operation):
 
 def kind(graph, operations):
     """Returns the effect of a call that runs `operations`: "trains", "sets" variables, or ""."""
-    learned, found = set(trainable(graph)), ""
+    learned, effect = set(trainable(graph)), ""
     gradients = set(g.op for _, _, some in noted(graph) for g in some if g is not None)
     setters = None
     for operation in operations:
@@ -121,8 +121,8 @@ def kind(graph, operations):
             value = closure([operation.inputs[1].op])
             if any(op.name == name or op in gradients for op in value):
                 return "trains"
-        found = "sets"
-    return found
+        effect = "sets"
+    return effect
 
 
 def sources(operations):
@@ -147,13 +147,13 @@ def reads(graph, name):
 
 def rows(graph, operations, feeds):
     """Returns the names of batches that are rows of arrays in the graph, by fed indices."""
-    learned, found = trainable(graph), []
+    learned, names = trainable(graph), []
     for operation in operations:
         if operation.type in ("Gather", "GatherV2", "ResourceGather"):
             array, numbers = operation.inputs[:2]
             if numbers.name in feeds and array.op.name not in learned:
-                found.append(operation.outputs[0].name)
-    return found
+                names.append(operation.outputs[0].name)
+    return names
 
 
 def is_handle(graph, name):
@@ -179,24 +179,24 @@ def noted(graph):
 
 def losses(graph, operations):
     """Returns the losses whose gradients `operations` use."""
-    running, found = set(operations), {}
+    running, by_name = set(operations), {}
     for ys, _, some in noted(graph):
         if any(gradient is not None and gradient.op in running for gradient in some):
-            found.update((y.name, y) for y in ys if is_float(y) and is_plain(y.op))
-    return sorted(found.values(), key=lambda tensor: tensor.op._id)
+            by_name.update((y.name, y) for y in ys if is_float(y) and is_plain(y.op))
+    return sorted(by_name.values(), key=lambda tensor: tensor.op._id)
 
 
 def gradients(graph, operations):
     """Returns the gradients that `operations` use, with the name of their variable."""
-    running, found = set(operations), {}
+    running, by_name = set(operations), {}
     for _, xs, some in noted(graph):
         for x, gradient in zip(xs, some):
             if gradient is not None and gradient.op in running and hasattr(x, "op"):
                 # The gradient of an embedding consists of rows.
                 tensor = getattr(gradient, "values", gradient)
                 if is_plain(tensor.op):
-                    found[tensor.name] = x.op.name
-    return found
+                    by_name[tensor.name] = x.op.name
+    return by_name
 
 
 def fetchable_floats(operations):
@@ -204,7 +204,7 @@ def fetchable_floats(operations):
 
     Tensors in branches of a condition are left out, since one of the branches has no values.
     """
-    updated, branches, found = set(), set(), []
+    updated, branches, tensors = set(), set(), []
     for operation in operations:  # Operations of loops may run late; they are not fetched.
         before = [tensor.op for tensor in operation.inputs] + list(operation.control_inputs)
         if written(operation) is not None or any(op in updated for op in before):
@@ -214,8 +214,8 @@ def fetchable_floats(operations):
         ):
             branches.add(operation)
         elif is_plain(operation):
-            found += [tensor for tensor in operation.outputs if is_float(tensor)]
-    return found
+            tensors += [tensor for tensor in operation.outputs if is_float(tensor)]
+    return tensors
 
 
 def _list(value):

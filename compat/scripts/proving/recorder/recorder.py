@@ -168,10 +168,10 @@ class Recorder(object):
             values = arrays.load(self.path("begin", number, True))
             if values:
                 shapes = graphs.variables(call.graph)
-                own = collections.OrderedDict(
+                shapes_here = collections.OrderedDict(
                     (name, shapes[name].shape) for name in graphs.trainable(call.graph)
                 )
-                self.names, why = sessions.matched(own, values, known["learned"])
+                self.names, why = sessions.matched(shapes_here, values, known["learned"])
                 if why:
                     self.stop({"mismatch": why, "call": number})
                 sessions.write_variables(call, values, self.names)
@@ -222,17 +222,17 @@ class Recorder(object):
             arrays.save(self.path("feeds", number), feeds)
         return feeds
 
-    def _draw(self, call, plan, number, stored, given):
+    def _draw(self, call, plan, number, stored, fed):
         """Records the batch that the graph draws for a call, and the fed one that replaces it."""
-        own = [name for name in given if name in plan.batches]
-        if not own:
+        batches = [name for name in fed if name in plan.batches]
+        if not batches:
             return
-        drawn = call.values([plan.batches[name] for name in own], call.feeds)
+        drawn = call.values([plan.batches[name] for name in batches], call.feeds)
         # Use the names of the other run.
         theirs = dict((id(array), name) for name, array in stored.items())
-        found = dict((theirs[id(given[name])], drawn.get(plan.batches[name])) for name in own)
-        arrays.save(self.path("given", number), dict((name, stored[name]) for name in found))
-        known = dict((name, array) for name, array in found.items() if array is not None)
+        by_name = dict((theirs[id(fed[name])], drawn.get(plan.batches[name])) for name in batches)
+        arrays.save(self.path("given", number), dict((name, stored[name]) for name in by_name))
+        known = dict((name, array) for name, array in by_name.items() if array is not None)
         arrays.save(self.path("drawn", number), known)
 
     def _look(self, call, plan, feeds, number, record):
@@ -287,19 +287,19 @@ class _Plan(object):
             self.kind = "trains"
         if self.kind != "trains":
             return
-        found = graphs.losses(call.graph, operations)
-        self.losses = [tensor.name for tensor in found]
-        more = graphs.closure([tensor.op for tensor in found], call.feeds)
+        losses = graphs.losses(call.graph, operations)
+        self.losses = [tensor.name for tensor in losses]
+        more = graphs.closure([tensor.op for tensor in losses], call.feeds)
         self.all_operations = sorted(set(operations + more), key=lambda operation: operation._id)
-        given = [op for op in self.all_operations if op.type == "PlaceholderWithDefault"]
+        nodes = [op for op in self.all_operations if op.type == "PlaceholderWithDefault"]
         # By the fed tensor: the tensor with the batch that the graph draws itself.
-        self.batches = dict((op.outputs[0].name, op.inputs[0].name) for op in given)
-        self.inputs = [operation.outputs[0].name for operation in given]
+        self.batches = dict((op.outputs[0].name, op.inputs[0].name) for op in nodes)
+        self.inputs = [operation.outputs[0].name for operation in nodes]
         self.gradients = graphs.gradients(call.graph, operations)
         plain, rest = graphs.sources(self.all_operations)
-        given = [tensor for operation in plain for tensor in operation.outputs]
-        self.sources = [tensor.name for tensor in given]
-        self.used_sources = [tensor.name for tensor in given if tensor.consumers()]
+        outputs = [tensor for operation in plain for tensor in operation.outputs]
+        self.sources = [tensor.name for tensor in outputs]
+        self.used_sources = [tensor.name for tensor in outputs if tensor.consumers()]
         self.uncontrolled = [operation.name for operation in rest]
         read = [name for name in self.used_sources if graphs.reads(call.graph, name)]
         self.rows = graphs.rows(call.graph, operations, call.feeds)

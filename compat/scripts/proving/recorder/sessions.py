@@ -46,16 +46,16 @@ class Call(object):
         by_name = self._by_name
         tensors = [self.graph.get_tensor_by_name(name) for name in fetches]
         operations = [self.graph.get_operation_by_name(name) for name in targets]
-        given = {}
+        feed_dict = {}
         for name, value in (feeds or {}).items():
             tensor = self.graph.get_tensor_by_name(name)
-            given[_text(name) if by_name else _key(tensor)] = value
+            feed_dict[_text(name) if by_name else _key(tensor)] = value
         return self._run(
             self.session,
             None,
             [_text(op.name) for op in operations] if by_name else operations,
             [_text(tensor.name) for tensor in tensors] if by_name else tensors,
-            given,
+            feed_dict,
             options,
             metadata,
         )
@@ -64,26 +64,26 @@ class Call(object):
         """Returns the values of tensors by name, without those that have none."""
         feeds = feeds or {}
         # Fed tensors need no fetch.
-        found = dict((name, feeds[name]) for name in names if name in feeds)
-        names = [name for name in names if name not in found]
+        values = dict((name, feeds[name]) for name in names if name in feeds)
+        names = [name for name in names if name not in values]
         try:
-            return dict(found, **dict(zip(names, self.run(names, (), feeds))))
+            return dict(values, **dict(zip(names, self.run(names, (), feeds))))
         except Exception:
             if len(names) <= 1:
-                return found
+                return values
         half = len(names) // 2
-        found.update(self.values(names[:half], feeds))
-        found.update(self.values(names[half:], feeds))
-        return found
+        values.update(self.values(names[:half], feeds))
+        values.update(self.values(names[half:], feeds))
+        return values
 
     def converted(self, values):
         """Returns arrays by name; real numbers and integers have the type of the tensor."""
-        found = {}
+        converted = {}
         for name, value in values.items():
             dtype = self.graph.get_tensor_by_name(name).dtype.base_dtype.as_numpy_dtype
             is_number = value.dtype.kind in "fiu" and numpy.dtype(dtype).kind in "fiu"
-            found[name] = value.astype(dtype) if is_number else value
-        return found
+            converted[name] = value.astype(dtype) if is_number else value
+        return converted
 
     def takes(self, name, value):
         """Returns whether the shape of an array is valid for a tensor."""
@@ -112,13 +112,15 @@ def _text(name):
 
 def read_variables(call, names, only=None):
     """Returns the values of initialized variables by name; see `translated` for `names`."""
-    own = dict(
+    readable = dict(
         (variable.tensor.name, name)
         for name, variable in graphs.variables(call.graph).items()
         if only is None or name in only
     )
-    found = call.values(sorted(own))
-    return dict((translated(own[tensor], names), value) for tensor, value in found.items())
+    values_by_name = call.values(sorted(readable))
+    return dict(
+        (translated(readable[tensor], names), value) for tensor, value in values_by_name.items()
+    )
 
 
 def write_variables(call, values, names):
@@ -143,21 +145,21 @@ def write_variables(call, values, names):
 
 def translated(name, names):
     """Returns the other run's name of a variable, or of its slot in an optimizer."""
-    for own in sorted(names, key=len, reverse=True):
-        if own in name:
-            return name.replace(own, names[own])
+    for base in sorted(names, key=len, reverse=True):
+        if base in name:
+            return name.replace(base, names[base])
     return name
 
 
 def _alike(here, there):
     """Pairs names that are equal except for scopes that one of the two runs adds."""
-    found = {}
+    pairs = {}
     for name in here:
         near = [other for other in there if _is_near(name, other)]
-        back = [own for own in here if near and _is_near(own, near[0])]
+        back = [other_name for other_name in here if near and _is_near(other_name, near[0])]
         if len(near) == len(back) == 1:
-            found[name] = near[0]
-    return found
+            pairs[name] = near[0]
+    return pairs
 
 
 def _is_near(name, other):
@@ -166,8 +168,8 @@ def _is_near(name, other):
 
 def _is_within(short, long):
     """Returns whether the scopes of one name are among those of another, in the same order."""
-    left = iter(long.split("/"))
-    return all(part in left for part in short.split("/"))
+    scopes = iter(long.split("/"))
+    return all(part in scopes for part in short.split("/"))
 
 
 def matched(own, values, learned):
@@ -193,15 +195,20 @@ def matched(own, values, learned):
         )
     names = _alike(here, there)
     taken = set(names.values())
-    left = [name for name in there if name not in taken]
-    names.update(zip([name for name in here if name not in names], left))
+    unmatched = [name for name in there if name not in taken]
+    names.update(zip([name for name in here if name not in names], unmatched))
     for name, shape in own.items():
         other = names.get(name, name)
         if other not in values:
             continue
-        given = list(values[other].shape)
-        if len(shape) != len(given) or any(
-            size is not None and size != length for size, length in zip(shape, given)
+        stored_shape = list(values[other].shape)
+        if len(shape) != len(stored_shape) or any(
+            size is not None and size != length for size, length in zip(shape, stored_shape)
         ):
-            return {}, "%s has shape %s in A, %s has shape %s in B" % (other, given, name, shape)
+            return {}, "%s has shape %s in A, %s has shape %s in B" % (
+                other,
+                stored_shape,
+                name,
+                shape,
+            )
     return names, ""

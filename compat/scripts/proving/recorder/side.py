@@ -127,9 +127,9 @@ def install():
 
     @functools.wraps(original)
     def noted(ys, xs, *args, **kwargs):
-        found = original(ys, xs, *args, **kwargs)
-        graphs.note(ys, xs, found)
-        return found
+        result = original(ys, xs, *args, **kwargs)
+        graphs.note(ys, xs, result)
+        return result
 
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", None) or {}
