@@ -33,8 +33,8 @@ def mirrored(devices: Sequence[str] | None = None, cross_device_ops: Any = None)
 
 def _is_here(device: str) -> bool:
     spec = tf1.DeviceSpec.from_string(device)
-    found = tf1.config.experimental.list_logical_devices(spec.device_type)
-    return any(d.name.endswith(f":{spec.device_index}") for d in found)
+    devices = tf1.config.experimental.list_logical_devices(spec.device_type)
+    return any(d.name.endswith(f":{spec.device_index}") for d in devices)
 
 
 def MirroredStrategy(  # noqa: N802 - TensorFlow's name
@@ -102,11 +102,11 @@ def CollectiveAllReduceStrategy(  # noqa: N802 - TensorFlow's name
 
 
 def _resolver(num_gpus: int) -> Any:
-    found = _resolvers.TFConfigClusterResolver()
+    resolver = _resolvers.TFConfigClusterResolver()
     return _resolvers.SimpleClusterResolver(
-        found.cluster_spec(),
-        task_type=found.task_type,
-        task_id=found.task_id,
+        resolver.cluster_spec(),
+        task_type=resolver.task_type,
+        task_id=resolver.task_id,
         num_accelerators={"GPU": num_gpus},
-        rpc_layer=found.rpc_layer,
+        rpc_layer=resolver.rpc_layer,
     )

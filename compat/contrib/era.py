@@ -21,7 +21,7 @@ def settle(call: str, old: str, new: str) -> str:
     if chosen == "auto":
         raise UserError(
             f"{call} took ({old}) in TensorFlow 0.x and ({new}) in 1.x, and neither shapes nor "
-            "types tell which is meant; add --era=0.x or --era=1.x"
+            "types decide which is meant; add --era=0.x or --era=1.x"
         )
     return chosen
 

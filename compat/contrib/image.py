@@ -51,16 +51,18 @@ def transform(
         images = tf1.convert_to_tensor(images)
         batch = _batch(images)
         size = tf1.shape(batch)[1:3] if output_shape is None else output_shape
-        found = tf1.raw_ops.ImageProjectiveTransformV2(
+        transformed = tf1.raw_ops.ImageProjectiveTransformV2(
             images=batch,
             transforms=_rows(transforms),
             output_shape=tf1.cast(size, tf1.int32),
             interpolation=interpolation.upper(),
         )
         if output_shape is None:
-            found.set_shape(batch.shape)
+            transformed.set_shape(batch.shape)
         rank = images.shape.ndims
-        return found[0, :, :, 0] if rank == 2 else found[0] if rank == 3 else found
+        return (
+            transformed[0, :, :, 0] if rank == 2 else transformed[0] if rank == 3 else transformed
+        )
 
 
 def angles_to_projective_transforms(

@@ -161,7 +161,7 @@ def weighted_sum_from_feature_columns(
     scope: Any = None,
 ) -> tuple[Any, dict[Any, Any], Any]:
     """Returns the output of a linear model, its variables by column, and its bias."""
-    found: dict[Any, Any] = {}
+    weights: dict[Any, Any] = {}
     with tf1.variable_scope(scope, "weighted_sum_from_feature_columns"):
         output = _columns.linear_model(
             by_name(columns_to_tensors),
@@ -169,10 +169,10 @@ def weighted_sum_from_feature_columns(
             units=num_outputs,
             weight_collections=weight_collections,
             trainable=trainable,
-            cols_to_vars=found,
+            cols_to_vars=weights,
         )
-    bias = found.pop("bias")
-    return output, found, bias[0] if isinstance(bias, list) else bias
+    bias = weights.pop("bias")
+    return output, weights, bias[0] if isinstance(bias, list) else bias
 
 
 def embed_sequence(

@@ -28,8 +28,8 @@ def classification_signature(
 ) -> Any:
     """Returns the signature of a classifier."""
     outputs = {"classes": classes_tensor, "scores": scores_tensor}
-    given = {name: tensor for name, tensor in outputs.items() if tensor is not None}
-    return _signature({"inputs": input_tensor}, given, _constants.CLASSIFY_METHOD_NAME)
+    present = {name: tensor for name, tensor in outputs.items() if tensor is not None}
+    return _signature({"inputs": input_tensor}, present, _constants.CLASSIFY_METHOD_NAME)
 
 
 def regression_signature(input_tensor: Any, output_tensor: Any) -> Any:

@@ -55,10 +55,10 @@ _TPUEstimator: Any = tpu_estimator.TPUEstimator
 def _has_tpu() -> bool:
     """Returns whether this machine has a TPU; logs a line if it has none."""
     devices = tf1.config.experimental.list_physical_devices()
-    found = any(device.device_type.startswith("TPU") for device in devices)
-    if not found:
+    has_one = any(device.device_type.startswith("TPU") for device in devices)
+    if not has_one:
         print("compat: there is no TPU here; what asks for one runs on the CPU", flush=True)
-    return found
+    return has_one
 
 
 def _is_here(cluster_resolver: Any = None) -> bool:

@@ -80,7 +80,7 @@ class _Canned(BaseEstimator):
     def _default(self, outputs: Any) -> Callable[[Any], Any]:
         if outputs is not None:
             return super()._default(outputs)
-        return lambda found: learn_metrics.output(found, self._key)
+        return lambda prediction: learn_metrics.output(prediction, self._key)
 
     def _predict_usual(
         self, x: Any = None, input_fn: Any = None, batch_size: Any = None, as_iterable: Any = None
@@ -98,7 +98,7 @@ class _Classifier(_Canned):
 
     def _default(self, outputs: Any) -> Callable[[Any], Any]:
         if outputs is None and self._has_names:
-            return lambda found: found["classes"][0]
+            return lambda prediction: prediction["classes"][0]
         return super()._default(outputs)
 
     predict_classes = _Canned._predict_usual
@@ -108,7 +108,7 @@ class _Classifier(_Canned):
     ) -> Any:
         """Returns the class probabilities of each example."""
         return self._predictions(
-            lambda found: found["probabilities"], x, input_fn, batch_size, as_iterable
+            lambda prediction: prediction["probabilities"], x, input_fn, batch_size, as_iterable
         )
 
 

@@ -37,8 +37,8 @@ def load_csv_with_header(
     """Reads a CSV file whose header starts with the number of examples and of features."""
     header, *rows = _rows(filename)
     count, width = int(header[0]), int(header[1])
-    found = _dataset(rows[:count], target_dtype, features_dtype, target_column)
-    return found._replace(data=found.data.reshape(-1, width))
+    dataset = _dataset(rows[:count], target_dtype, features_dtype, target_column)
+    return dataset._replace(data=dataset.data.reshape(-1, width))
 
 
 def load_csv_without_header(

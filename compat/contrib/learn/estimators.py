@@ -62,10 +62,10 @@ class BaseEstimator:
         return features
 
     def _input(self, x: Any, y: Any, input_fn: Any, batch_size: Any, train: bool) -> Any:
-        made = input_fn or input_fn_of(x, y, batch_size, train)
+        function = input_fn or input_fn_of(x, y, batch_size, train)
 
         def inputs() -> Any:
-            features, labels = pair(made())
+            features, labels = pair(function())
             if self._engineer is not None:
                 features, labels = self._engineer(features, labels)
             return self._features(features), labels
@@ -84,11 +84,11 @@ class BaseEstimator:
         hooks: Any = None,
     ) -> BaseEstimator:
         """Trains for `steps` more steps, or until step `max_steps`; returns the estimator."""
-        found = monitors or hooks or []
-        found = found if isinstance(found, (list, tuple)) else [found]
-        found = replace_monitors_with_hooks(found, self)
+        all_hooks = monitors or hooks or []
+        all_hooks = all_hooks if isinstance(all_hooks, (list, tuple)) else [all_hooks]
+        all_hooks = replace_monitors_with_hooks(all_hooks, self)
         inputs = self._input(x, y, input_fn, batch_size, True)
-        self.core.train(inputs, hooks=found, steps=steps, max_steps=max_steps)
+        self.core.train(inputs, hooks=all_hooks, steps=steps, max_steps=max_steps)
         return self
 
     partial_fit = fit
@@ -110,9 +110,9 @@ class BaseEstimator:
         """Returns the metrics of the latest checkpoint, by name."""
         core = learn_metrics.with_metrics(self.core, metrics)
         inputs = self._input(x, y, input_fn, batch_size, False)
-        found = dict(core.evaluate(inputs, steps, hooks, checkpoint_path, name))
-        found.update({old: found[new] for new, old in _MEASURES.items() if new in found})
-        return found
+        results = dict(core.evaluate(inputs, steps, hooks, checkpoint_path, name))
+        results.update({old: results[new] for new, old in _MEASURES.items() if new in results})
+        return results
 
     def predict(
         self,
@@ -129,18 +129,18 @@ class BaseEstimator:
     def _default(self, outputs: Sequence[str] | None) -> Callable[[Any], Any]:
         """Returns a function from the outputs of the model to a prediction."""
         if outputs is None:
-            return lambda found: found
+            return lambda prediction: prediction
         keys = list(outputs)
-        return lambda found: {key: learn_metrics.output(found, key) for key in keys}
+        return lambda prediction: {key: learn_metrics.output(prediction, key) for key in keys}
 
     def _predictions(
         self, select: Callable[[Any], Any], x: Any, input_fn: Any, batch_size: Any, iterable: Any
     ) -> Any:
         inputs = _ending(self._input(x, None, input_fn, batch_size, False))
-        found: Iterable[Any] = (select(each) for each in self.core.predict(inputs))
+        predictions: Iterable[Any] = (select(each) for each in self.core.predict(inputs))
         if iterable or (iterable is None and input_fn is not None):
-            return found
-        values = list(found)
+            return predictions
+        values = list(predictions)
         if values and isinstance(values[0], dict):
             return iter(values) if iterable is None else values
         return np.asarray(values).view(Predictions)
@@ -183,8 +183,10 @@ def _ending(inputs: Callable[[], Any]) -> Callable[[], Any]:
 def ModelFnOps(*args: Any, **kwargs: Any) -> Any:
     """Returns the `tf.estimator.EstimatorSpec` of a model function, without alternative outputs."""
     names = tf_estimator.EstimatorSpec._fields
-    given = {**dict(zip(names, args)), **kwargs, "export_outputs": None}
-    return tf_estimator.EstimatorSpec(**{name: given[name] for name in names if name in given})
+    arguments = {**dict(zip(names, args)), **kwargs, "export_outputs": None}
+    return tf_estimator.EstimatorSpec(
+        **{name: arguments[name] for name in names if name in arguments}
+    )
 
 
 def _signature(labels: Any) -> Callable[[], Any]:
@@ -218,13 +220,13 @@ class Estimator(BaseEstimator):
                 known["labels"] = tf1.nest.map_structure(_signature, labels)
             elif mode == ModeKeys.INFER and known:  # The loss is built as well, but not computed.
                 labels = tf1.nest.map_structure(lambda make: make(), known["labels"])
-            given = {"mode": mode, "params": params, "config": config, "model_dir": model_dir}
-            named = {name: value for name, value in given.items() if name in names}
-            made = model_fn(features, labels, **named)
-            if isinstance(made, tuple) and not hasattr(made, "mode"):
-                predictions, loss, train_op = made
+            offered = {"mode": mode, "params": params, "config": config, "model_dir": model_dir}
+            named = {name: value for name, value in offered.items() if name in names}
+            result = model_fn(features, labels, **named)
+            if isinstance(result, tuple) and not hasattr(result, "mode"):
+                predictions, loss, train_op = result
                 return tf_estimator.EstimatorSpec(mode, predictions, loss, train_op)
-            return made
+            return result
 
         core = tf_estimator.Estimator(model, model_dir, config, params or {})
         super().__init__(core, feature_engineering_fn)
@@ -250,10 +252,10 @@ class SKCompat:
     def predict(self, x: Any, batch_size: int = 128, outputs: Any = None) -> Any:
         """Returns the predictions as arrays."""
         inputs = self._estimator._input(x, None, None, batch_size, False)
-        found = list(self._estimator.core.predict(inputs))
-        if not found or not isinstance(found[0], dict):
-            return np.asarray(found)
+        predictions = list(self._estimator.core.predict(inputs))
+        if not predictions or not isinstance(predictions[0], dict):
+            return np.asarray(predictions)
         return {
-            key: np.asarray([learn_metrics.output(each, key) for each in found])
-            for key in outputs or found[0]
+            key: np.asarray([learn_metrics.output(each, key) for each in predictions])
+            for key in outputs or predictions[0]
         }

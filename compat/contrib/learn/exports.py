@@ -36,22 +36,22 @@ def make_export_strategy(
 
     def export(estimator: Any, path: str, checkpoint: str | None = None) -> Any:
         core = getattr(estimator, "core", estimator)
-        found = core.export_saved_model(
+        folder = core.export_saved_model(
             path, serving_input_fn, checkpoint_path=checkpoint, **options
         )
         garbage_collect_exports(path, exports_to_keep)
-        return found
+        return folder
 
     return ExportStrategy("Servo", export)
 
 
 def get_most_recent_export(export_dir_base: str) -> Export | None:
     """Returns the latest export, or None."""
-    return max(exports(export_dir_base), key=lambda found: found.export_version, default=None)
+    return max(exports(export_dir_base), key=lambda export: export.export_version, default=None)
 
 
 def garbage_collect_exports(export_dir_base: str, exports_to_keep: int | None) -> None:
     """Removes all but the latest exports, or none."""
-    found = sorted(exports(export_dir_base), key=lambda found: found.export_version)
-    for old in found[: -exports_to_keep if exports_to_keep else 0]:
+    ordered = sorted(exports(export_dir_base), key=lambda export: export.export_version)
+    for old in ordered[: -exports_to_keep if exports_to_keep else 0]:
         tf1.gfile.DeleteRecursively(old.path)

@@ -35,14 +35,14 @@ def input_fn_of(
     return numpy_input_fn(x, y, size, epochs, shuffle=train, queue_capacity=max(1000, 4 * size))
 
 
-def pair(made: Any) -> tuple[Any, Any]:
+def pair(result: Any) -> tuple[Any, Any]:
     """Returns the features and the labels, or None, of an input function's result."""
     # Input functions for arrays return a dataset on the modern runtime.
-    if isinstance(made, tf1.data.Dataset):
-        made = tf1.data.make_one_shot_iterator(made).get_next()
-    if isinstance(made, tuple) and len(made) == 2:
-        return made
-    return made, None
+    if isinstance(result, tf1.data.Dataset):
+        result = tf1.data.make_one_shot_iterator(result).get_next()
+    if isinstance(result, tuple) and len(result) == 2:
+        return result
+    return result, None
 
 
 def infer_real_valued_columns_from_input(x: Any) -> list[Any]:

@@ -79,14 +79,14 @@ def with_metrics(core: Any, metrics: Any) -> Any:
         return core
 
     def measure(labels: Any, predictions: Any, features: Any) -> dict[str, Any]:
-        found = {}
+        operations = {}
         for name, spec in metrics.items():
             name, key = name if isinstance(name, tuple) else (name, None)
             if not isinstance(spec, MetricSpec):
                 spec = MetricSpec(spec, key)
-            made = spec.create_metric_ops(features, labels, predictions)
+            metric = spec.create_metric_ops(features, labels, predictions)
             # The function returned the value of a batch, not a pair (value, update); average it.
-            found[name] = made if isinstance(made, tuple) else tf1.metrics.mean(made)
-        return found
+            operations[name] = metric if isinstance(metric, tuple) else tf1.metrics.mean(metric)
+        return operations
 
     return tf_estimator.add_metrics(core, measure)

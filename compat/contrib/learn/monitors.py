@@ -108,9 +108,9 @@ class ValidationMonitor(EveryN):
         if latest is None or latest == self._checkpoint:
             return False
         self._checkpoint = latest
-        found = self._estimator.evaluate(checkpoint_path=latest, **self._inputs, **self._options)
-        tf1.logging.info("Validation (step %d): %s", step, found)
-        value = found.get(self._metric)
+        results = self._estimator.evaluate(checkpoint_path=latest, **self._inputs, **self._options)
+        tf1.logging.info("Validation (step %d): %s", step, results)
+        value = results.get(self._metric)
         if self._rounds is None or value is None:
             return False
         if self.best_value is None or self._sign * (value - self.best_value) < 0:

@@ -86,8 +86,8 @@ class _MultiLabelHead(_heads._RegressionHeadWithMeanSquaredErrorLoss):
         why = f"labels must be an integer SparseTensor with values in [0, {self._logits_dimension})"
         checks = [_heads._assert_range(labels.values, self._logits_dimension, message=why)]
         with tf1.control_dependencies(checks):
-            found = tf1.sparse.to_indicator(labels, self._logits_dimension)
-            return tf1.cast(found, tf1.int64)
+            indicators = tf1.sparse.to_indicator(labels, self._logits_dimension)
+            return tf1.cast(indicators, tf1.int64)
 
     def create_loss(self, features: Any, mode: Any, logits: Any, labels: Any) -> Any:
         logits = tf1.convert_to_tensor(logits)
@@ -114,9 +114,9 @@ class _MultiLabelHead(_heads._RegressionHeadWithMeanSquaredErrorLoss):
         predictions = {"logits": spec.predictions["logits"], "probabilities": chances}
         if mode != _MODES.PREDICT:
             return spec._replace(predictions=predictions)
-        found = _heads._classification_output(chances, self._logits_dimension, self.vocabulary)
+        output = _heads._classification_output(chances, self._logits_dimension, self.vocabulary)
         outputs = {_PREDICT: tf_estimator.export.PredictOutput(predictions)}
-        outputs.update({_DEFAULT: found, _CLASSIFY: found})
+        outputs.update({_DEFAULT: output, _CLASSIFY: output})
         return spec._replace(predictions=predictions, export_outputs=outputs)
 
     def _eval_metric_ops(
@@ -127,10 +127,10 @@ class _MultiLabelHead(_heads._RegressionHeadWithMeanSquaredErrorLoss):
         unreduced_loss: Any,
         regularization_loss: Any,
     ) -> dict[str, Any]:
-        chances, found = predicted_value, {}
+        chances, operations = predicted_value, {}
 
         def add(key: str, metric: Any) -> None:
-            found[_heads._summary_key(self._name, key)] = metric
+            operations[_heads._summary_key(self._name, key)] = metric
 
         add(_keys.LOSS_MEAN, tf1.metrics.mean(unreduced_loss, weights))
         for key, curve in ((_keys.AUC, "ROC"), (_keys.AUC_PR, "PR")):
@@ -145,15 +145,15 @@ class _MultiLabelHead(_heads._RegressionHeadWithMeanSquaredErrorLoss):
             ):
                 add(key % limit, metric(labels, chances, weights, limit))
         for each in self.classes:
-            own, truth = chances[..., each : each + 1], labels[..., each : each + 1]
+            chance, truth = chances[..., each : each + 1], labels[..., each : each + 1]
             words = self.vocabulary
             kind, what = ("CLASS", each) if words is None else ("NAME", words[each])
-            mean = _heads._predictions_mean(own, weights)
+            mean = _heads._predictions_mean(chance, weights)
             add(getattr(_keys, f"PROBABILITY_MEAN_AT_{kind}") % what, mean)
             for key, curve in (("AUC", "ROC"), ("AUC_PR", "PR")):
-                area = _heads._auc(truth, own, weights, curve=curve)
+                area = _heads._auc(truth, chance, weights, curve=curve)
                 add(getattr(_keys, f"{key}_AT_{kind}") % what, area)
-        return found
+        return operations
 
 
 def multi_head(heads: Sequence[Any], head_weights: Sequence[float] | None = None) -> Any:
@@ -199,14 +199,14 @@ class _MultiHead(_heads._Head):
         return tf1.add_n([loss * weight for loss, weight in zip(losses, self._weights)])
 
     def create_loss(self, features: Any, mode: Any, logits: Any, labels: Any) -> Any:
-        own, names = self._split(logits), [head.name for head in self._heads]
-        found = [h.create_loss(features, mode, own[h.name], labels[h.name]) for h in self._heads]
-        total = self._merged([loss.training_loss for loss in found])
+        split, names = self._split(logits), [head.name for head in self._heads]
+        losses = [h.create_loss(features, mode, split[h.name], labels[h.name]) for h in self._heads]
+        total = self._merged([loss.training_loss for loss in losses])
         both = [
-            {name: getattr(loss, kind) * w for name, loss, w in zip(names, found, self._weights)}
+            {name: getattr(loss, kind) * w for name, loss, w in zip(names, losses, self._weights)}
             for kind in ("unreduced_loss", "weights")
         ]
-        processed = {name: loss.processed_labels for name, loss in zip(names, found)}
+        processed = {name: loss.processed_labels for name, loss in zip(names, losses)}
         return _heads.LossSpec(total, *both, processed)
 
     def create_estimator_spec(
@@ -219,13 +219,13 @@ class _MultiHead(_heads._Head):
         train_op_fn: Any = None,
         regularization_losses: Any = None,
     ) -> Any:
-        own = self._split(logits)
+        split = self._split(logits)
         specs = {}
         for head in self._heads:
             truth = labels[head.name] if labels else None
-            given = (features, mode, own[head.name], truth)
+            arguments = (features, mode, split[head.name], truth)
             specs[head.name] = head.create_estimator_spec(
-                *given, train_op_fn=lambda loss: tf1.no_op()
+                *arguments, train_op_fn=lambda loss: tf1.no_op()
             )
         predictions = {(n, k): v for n, spec in specs.items() for k, v in spec.predictions.items()}
         if mode == _MODES.PREDICT:
@@ -252,15 +252,15 @@ class _MultiHead(_heads._Head):
 
 def _outputs(specs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the exports of all heads; the default export is that of the first head."""
-    found: dict[str, Any] = {}
+    exports: dict[str, Any] = {}
     predicted: dict[str, Any] = {}
     for name, spec in specs.items():
         for key, output in spec.export_outputs.items():
-            found.setdefault(_DEFAULT, output)
-            found[name if key == _DEFAULT else f"{name}/{key}"] = output
+            exports.setdefault(_DEFAULT, output)
+            exports[name if key == _DEFAULT else f"{name}/{key}"] = output
             if key == _PREDICT and isinstance(output, tf_estimator.export.PredictOutput):
                 predicted.update({f"{name}/{k}": v for k, v in output.outputs.items()})
     first = next(iter(specs.values())).export_outputs
-    found[_DEFAULT] = first.get(_DEFAULT, found[_DEFAULT])
-    found[_PREDICT] = tf_estimator.export.PredictOutput(predicted)
-    return found
+    exports[_DEFAULT] = first.get(_DEFAULT, exports[_DEFAULT])
+    exports[_PREDICT] = tf_estimator.export.PredictOutput(predicted)
+    return exports

@@ -69,12 +69,12 @@ class CategoricalVocabulary:
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> CategoricalVocabulary:
         """Returns the vocabulary with a `state`."""
-        made = cls(state["words"][0])
+        vocabulary = cls(state["words"][0])
         for word in state["words"]:
-            made.get(word)
-        made._counts.update(dict(state["counts"]))
-        made._frozen = bool(state["frozen"])
-        return made
+            vocabulary.get(word)
+        vocabulary._counts.update(dict(state["counts"]))
+        vocabulary._frozen = bool(state["frozen"])
+        return vocabulary
 
 
 class VocabularyProcessor:

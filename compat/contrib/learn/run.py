@@ -54,9 +54,9 @@ class RunConfig(tf_estimator.RunConfig):
             intra_op_parallelism_threads=num_cores,
             gpu_options=tf1.GPUOptions(per_process_gpu_memory_fraction=gpu_memory_fraction),
         )
-        given = kwargs.pop("session_config", None)
-        super().__init__(tf_random_seed=tf_random_seed, session_config=given, **kwargs)
-        if given is None:
+        config = kwargs.pop("session_config", None)
+        super().__init__(tf_random_seed=tf_random_seed, session_config=config, **kwargs)
+        if config is None:
             session.MergeFrom(self.session_config or tf1.ConfigProto(allow_soft_placement=True))
             self._session_config = session
         if master is not None:

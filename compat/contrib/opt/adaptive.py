@@ -86,18 +86,18 @@ class NadamOptimizer(Kernel, tf1.train.AdamOptimizer):
 
     def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Any) -> Any:
         # As in Adam, all moments decay.
-        found = self._numbers(var)
-        found.pop("use_nesterov")
-        n = {name: tf1.cast(value, var.dtype.base_dtype) for name, value in found.items()}
+        numbers = self._numbers(var)
+        numbers.pop("use_nesterov")
+        n = {name: tf1.cast(value, var.dtype.base_dtype) for name, value in numbers.items()}
         rate = n["lr"] * tf1.sqrt(1 - n["beta2_power"]) / (1 - n["beta1_power"])
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
-        own = grad * (1 - n["beta1"])
+        step = grad * (1 - n["beta1"])
         locks = {"use_locking": self._use_locking}
         with tf1.control_dependencies([tf1.assign(m, m * n["beta1"], **locks)]):
-            m_new = scatter_add(m, indices, own)
+            m_new = scatter_add(m, indices, step)
         with tf1.control_dependencies([tf1.assign(v, v * n["beta2"], **locks)]):
             v_new = scatter_add(v, indices, tf1.square(grad) * (1 - n["beta2"]))
-        ahead = own + n["beta1"] * tf1.gather(m_new, indices)
+        ahead = step + n["beta1"] * tf1.gather(m_new, indices)
         root = tf1.sqrt(tf1.gather(v_new, indices))
         return done(scatter_add(var, indices, -rate * ahead / (root + n["epsilon"])), m_new, v_new)
 

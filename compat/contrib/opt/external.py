@@ -38,8 +38,8 @@ class ExternalOptimizerInterface:
         self._packed_bounds = None if var_to_bounds is None else self._bounds(var_to_bounds)
         self._placeholders = [tf1.placeholder(each.dtype.base_dtype) for each in self._vars]
         self._updates = [
-            each.assign(tf1.reshape(given, shape))
-            for each, given, shape in zip(self._vars, self._placeholders, self._shapes)
+            each.assign(tf1.reshape(placeholder, shape))
+            for each, placeholder, shape in zip(self._vars, self._placeholders, self._shapes)
         ]
         self._packed_var = _pack(self._vars)
         self._packed_loss_grad = self._gradient(loss)
@@ -104,11 +104,11 @@ class ExternalOptimizerInterface:
         session.run(self._updates, dict(zip(self._placeholders, parts)), **run_kwargs)
 
     def _gradient(self, value: Any) -> Any:
-        found = tf1.gradients(value, self._vars)
-        return _pack([tf1.zeros_like(v) if g is None else g for g, v in zip(found, self._vars)])
+        gradients = tf1.gradients(value, self._vars)
+        return _pack([tf1.zeros_like(v) if g is None else g for g, v in zip(gradients, self._vars)])
 
-    def _bounds(self, given: Mapping[Any, Any]) -> list[tuple[float, float]]:
-        known = {each.ref(): bounds for each, bounds in given.items()}
+    def _bounds(self, bounds_of: Mapping[Any, Any]) -> list[tuple[float, float]]:
+        known = {each.ref(): bounds for each, bounds in bounds_of.items()}
         sides: tuple[list[Any], list[Any]] = ([], [])
         for each, shape in zip(self._vars, self._shapes):
             for side, bound in zip(sides, known.get(each.ref(), (-np.inf, np.inf))):
@@ -153,17 +153,17 @@ class ScipyOptimizerInterface(ExternalOptimizerInterface):
             )
             for function, gradient in zip(functions, gradients)
         ]
-        own = {"jac": True, "callback": step_callback, "constraints": constraints}
-        own["bounds"] = packed_bounds
+        arguments = {"jac": True, "callback": step_callback, "constraints": constraints}
+        arguments["bounds"] = packed_bounds
         if "bounds" in optimizer_kwargs:
             raise ValueError("Bounds must be set using the var_to_bounds argument")
-        for name in own:
+        for name in arguments:
             if name in optimizer_kwargs:
                 raise ValueError(
                     f"Optimizer keyword arg '{name}' is set automatically and cannot be injected "
                     "manually"
                 )
-        options = {"method": self._DEFAULT_METHOD, **optimizer_kwargs, **own}
+        options = {"method": self._DEFAULT_METHOD, **optimizer_kwargs, **arguments}
         solvers: Any = importlib.import_module("scipy.optimize")
         first = np.asarray(initial_val, np.float64)
         result = solvers.minimize(loss_and_gradient, first, **options)

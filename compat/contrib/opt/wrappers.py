@@ -74,8 +74,8 @@ class MovingAverageOptimizer(Around):
         if not isinstance(saved, dict):
             saved = {variable.op.name: variable for variable in saved}
         swapped = dict(saved)
-        for own, average in self._averages.items():
-            for here, there in ((own, average.op.name), (average.op.name, own)):
+        for name_of_own, average in self._averages.items():
+            for here, there in ((name_of_own, average.op.name), (average.op.name, name_of_own)):
                 if here in saved and there not in saved:
                     raise ValueError(
                         f"Variable to swap {there} is not part of variables to save. This breaks "
@@ -132,7 +132,7 @@ class DropStaleGradientOptimizer(Around):
 
 
 class VariableClippingOptimizer(Around):
-    """After each update, limits the norm of variables; of embeddings, of the updated rows.
+    """Limits the norm of variables after each update; for embeddings, of the updated rows only.
 
     Args:
       opt: The optimizer of the updates.

@@ -124,26 +124,26 @@ def attention_decoder(
 
         def attend(state: Any, reuse: bool | None = None) -> list[Any]:
             query = tf1.concat(tf1.nest.flatten(state), 1)
-            found = []
+            reads = []
             for head in range(num_heads):
                 with tf1.variable_scope(f"Attention_{head}", reuse=reuse):
                     projected = tf1.reshape(linear(query, size), [-1, 1, 1, size])
                     score = tf1.reduce_sum(scales[head] * tf1.tanh(keys[head] + projected), [2, 3])
                     weights = tf1.reshape(tf1.nn.softmax(score), [-1, tf1.shape(hidden)[1], 1, 1])
-                    found.append(tf1.reshape(tf1.reduce_sum(weights * hidden, [1, 2]), [-1, size]))
-            return found
+                    reads.append(tf1.reshape(tf1.reduce_sum(weights * hidden, [1, 2]), [-1, size]))
+            return reads
 
         zeros = tf1.zeros([tf1.shape(attention_states)[0], size], attention_states.dtype)
         zeros.set_shape([None, size])
-        seen = attend(initial_state) if initial_state_attention else [zeros] * num_heads
+        attended = attend(initial_state) if initial_state_attention else [zeros] * num_heads
 
         def step(value: Any, state: Any) -> tuple[Any, Any]:
-            nonlocal seen
-            merged = linear([value, *seen], int(value.shape[1]))
+            nonlocal attended
+            merged = linear([value, *attended], int(value.shape[1]))
             output, state = cell(merged, state)
             # The call `attend(initial_state)` has created the variables before the first step.
-            seen = attend(state, reuse=True if initial_state_attention else None)
+            attended = attend(state, reuse=True if initial_state_attention else None)
             with tf1.variable_scope("AttnOutputProjection"):
-                return linear([output, *seen], output_size), state
+                return linear([output, *attended], output_size), state
 
         return outputs_of(step, decoder_inputs, initial_state, loop_function)

@@ -111,10 +111,12 @@ class MultiRNNCell(_cells.MultiRNNCell):
     """
 
     def __init__(self, cells: Sequence[Any], *args: Any, **kwargs: Any) -> None:
-        own: list[Any] = []
+        separate_cells: list[Any] = []
         for cell in cells:
-            own.append(separate(cell) if any(cell is other for other in own) else cell)
-        super().__init__(own, *args, **kwargs)
+            separate_cells.append(
+                separate(cell) if any(cell is other for other in separate_cells) else cell
+            )
+        super().__init__(separate_cells, *args, **kwargs)
 
 
 class GRUBlockCellV2(GRUCell):
@@ -180,8 +182,8 @@ class EmbeddingWrapper(_Wrapper):
         # The variance of this distribution is 1.
         first = first or tf1.random_uniform_initializer(-(3**0.5), 3**0.5)
         table = tf1.get_variable("embedding", self._shape, initializer=first)
-        found = tf1.nn.embedding_lookup(table, tf1.reshape(inputs, [-1]))
-        return self._cell(found, state)
+        embedded = tf1.nn.embedding_lookup(table, tf1.reshape(inputs, [-1]))
+        return self._cell(embedded, state)
 
 
 class InputProjectionWrapper(_Wrapper):

@@ -26,7 +26,7 @@ def _run(
     """Returns the cells and outputs of all steps, each [time, batch, units]."""
     cell, output = state
     zeros = tf1.zeros(cell.shape[-1:], cell.dtype)
-    found = tf1.raw_ops.BlockLSTM(
+    results = tf1.raw_ops.BlockLSTM(
         seq_len_max=tf1.cast(longest, tf.int64),
         x=values,
         cs_prev=cell,
@@ -38,7 +38,7 @@ def _run(
         cell_clip=-1.0 if cell_clip is None else cell_clip,
         use_peephole=hasattr(layer, "_w_i_diag"),
     )
-    return found.cs, found.h
+    return results.cs, results.h
 
 
 class LSTMBlockCell(cells.LSTMCell):

@@ -42,9 +42,9 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
 
 def _take(beams: Any, values: Any) -> Any:
     """Returns the values `[batch, beam, ...]` of beams, integers `[batch, beam]`."""
-    found = tf1.gather(values, beams, batch_dims=1)
-    found.set_shape(values.shape)
-    return found
+    taken = tf1.gather(values, beams, batch_dims=1)
+    taken.set_shape(values.shape)
+    return taken
 
 
 class BeamSearchDecoder(Decoder):
@@ -96,13 +96,13 @@ class BeamSearchDecoder(Decoder):
         dtype = nest.flatten(self._initial_cell_state)[0].dtype.as_numpy_dtype
         first, depth = tf1.zeros([self._batch_size], tf1.int32), self._beam_width
         finished = tf1.one_hot(first, depth, False, True, dtype=tf1.bool)
-        seen = self._attended(self._initial_cell_state)
+        attended = self._attended(self._initial_cell_state)
         state = BeamSearchDecoderState(
             cell_state=self._initial_cell_state,
             log_probs=tf1.one_hot(first, depth, dtype(0.0), dtype(-np.inf)),
             finished=finished,
             lengths=tf1.zeros([self._batch_size, depth], tf1.int64),
-            accumulated_attention_probs=() if seen is None else seen,
+            accumulated_attention_probs=() if attended is None else attended,
         )
         return finished, self._start_inputs, state
 
@@ -152,11 +152,11 @@ class BeamSearchDecoder(Decoder):
         zero, one = tf1.constant(0, tf1.int64), tf1.constant(1, tf1.int64)
         more = tf1.one_hot(self._end_token, symbols, zero, one) * tf1.expand_dims(is_open, 2)
         lengths = tf1.expand_dims(last.lengths, 2) + more
-        seen = self._attended(cell_state)
-        if seen is not None:
+        attended = self._attended(cell_state)
+        if attended is not None:
             is_open = tf1.cast(is_open, tf1.float32)
-            seen = last.accumulated_attention_probs + seen * tf1.expand_dims(is_open, 2)
-        scores = self._scores(total, lengths, last.finished, seen)
+            attended = last.accumulated_attention_probs + attended * tf1.expand_dims(is_open, 2)
+        scores = self._scores(total, lengths, last.finished, attended)
         scores = tf1.reshape(scores, [self._batch_size, -1])
         best, places = tf1.nn.top_k(scores, self._beam_width)
         ids, beams = tf1.mod(places, symbols), tf1.floordiv(places, symbols)
@@ -172,19 +172,19 @@ class BeamSearchDecoder(Decoder):
             log_probs=tf1.reshape(tf1.gather(flat, places, batch_dims=1), tf1.shape(places)),
             lengths=_take(beams, last.lengths) + tf1.cast(tf1.logical_not(finished), tf1.int64),
             finished=tf1.logical_or(finished, tf1.equal(ids, self._end_token)),
-            accumulated_attention_probs=() if seen is None else _take(beams, seen),
+            accumulated_attention_probs=() if attended is None else _take(beams, attended),
         )
         return BeamSearchDecoderOutput(best, ids, beams), state
 
-    def _scores(self, log_probs: Any, lengths: Any, finished: Any, seen: Any) -> Any:
+    def _scores(self, log_probs: Any, lengths: Any, finished: Any, attended: Any) -> Any:
         weight = self._length_penalty_weight
         if isinstance(weight, tf1.Tensor) or weight != 0:
             penalty = (5.0 + tf1.cast(lengths, tf1.float32)) ** weight / 6.0**weight
             log_probs = log_probs / tf1.cast(penalty, log_probs.dtype)
-        if seen is None:
+        if attended is None:
             return log_probs
-        seen = tf1.where(tf1.equal(seen, 0.0), tf1.ones_like(seen), seen)
-        coverage = tf1.reduce_sum(tf1.log(tf1.minimum(seen, 1.0)), 2)
+        attended = tf1.where(tf1.equal(attended, 0.0), tf1.ones_like(attended), attended)
+        coverage = tf1.reduce_sum(tf1.log(tf1.minimum(attended, 1.0)), 2)
         coverage *= tf1.cast(finished, tf1.float32) * self._coverage_penalty_weight
         return log_probs + tf1.expand_dims(coverage, 2)
 
@@ -194,12 +194,12 @@ class BeamSearchDecoder(Decoder):
         if not isinstance(weight, tf1.Tensor) and weight == 0.0:
             return None
         states = [state] if isinstance(state, AttentionWrapperState) else state
-        found = [each.alignments for each in states if isinstance(each, AttentionWrapperState)]
-        if not found:
+        alignments = [each.alignments for each in states if isinstance(each, AttentionWrapperState)]
+        if not alignments:
             raise ValueError("coverage_penalty_weight must be 0.0 if no cell is attentional.")
         means = [
             tf1.reduce_mean(tf1.stack(each, -1), -1) if isinstance(each, tuple) else each
-            for each in found
+            for each in alignments
         ]
         return means[0] if len(means) == 1 else tf1.reduce_mean(tf1.stack(means, -1), -1)
 

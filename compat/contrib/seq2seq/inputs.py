@@ -11,9 +11,9 @@ rnn: Any = importlib.import_module("tensorflow.python.ops.rnn")
 nest = tf1.nest
 
 
-def embedding_function(found: Any) -> Callable[[Any], Any]:
+def embedding_function(embedding: Any) -> Callable[[Any], Any]:
     """Returns a function that embeds symbols, from a function or from the rows of a variable."""
-    return found if callable(found) else lambda ids: tf1.nn.embedding_lookup(found, ids)
+    return embedding if callable(embedding) else lambda ids: tf1.nn.embedding_lookup(embedding, ids)
 
 
 def tokens(start: Any, end: Any) -> tuple[Any, Any]:

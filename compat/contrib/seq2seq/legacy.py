@@ -71,8 +71,8 @@ def _embedded(
     def loop(previous: Any, _: int) -> Any:
         if output_projection is not None:
             previous = tf1.matmul(previous, output_projection[0]) + output_projection[1]
-        found = tf1.nn.embedding_lookup(embedding, tf1.argmax(previous, 1))
-        return found if update_embedding else tf1.stop_gradient(found)
+        embedded = tf1.nn.embedding_lookup(embedding, tf1.argmax(previous, 1))
+        return embedded if update_embedding else tf1.stop_gradient(embedded)
 
     inputs = [tf1.nn.embedding_lookup(embedding, each) for each in symbols]
     return inputs, loop if feed_previous else None

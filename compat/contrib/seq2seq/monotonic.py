@@ -28,16 +28,16 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
         choose *= tf1.cumsum(previous, axis=1)
         return choose * tf1.cumprod(1 - choose, axis=1, exclusive=True)
     if mode == "parallel":
-        left = safe_cumprod(1 - choose, axis=1, exclusive=True)
-        return choose * left * tf1.cumsum(previous / tf1.clip_by_value(left, 1e-10, 1.0), axis=1)
+        rest = safe_cumprod(1 - choose, axis=1, exclusive=True)
+        return choose * rest * tf1.cumsum(previous / tf1.clip_by_value(rest, 1e-10, 1.0), axis=1)
     if mode != "recursive":
         raise ValueError("mode must be 'recursive', 'parallel', or 'hard'.")
     size = choose.shape.as_list()[0] or tf1.shape(choose)[0]
-    left = tf1.concat([tf1.ones((size, 1)), 1 - choose[:, :-1]], 1)
+    rest = tf1.concat([tf1.ones((size, 1)), 1 - choose[:, :-1]], 1)
     return choose * tf1.transpose(
         tf1.scan(
             lambda total, each: tf1.reshape(each[0] * total + each[1], (size,)),
-            [tf1.transpose(left), tf1.transpose(previous)],
+            [tf1.transpose(rest), tf1.transpose(previous)],
             tf1.zeros((size,)),
         )
     )

@@ -43,10 +43,10 @@ def gather_tree(
             beam, _ = last
             ids, parents, is_valid = step
             is_valid = tf1.tile(is_valid[:, None], [1, beams])
-            found = tf1.gather(ids, beam, batch_dims=1)
+            symbols = tf1.gather(ids, beam, batch_dims=1)
             parents = tf1.gather(parents, beam, batch_dims=1)
-            ends = tf1.fill(tf1.shape(found), end_token)
-            return tf1.where(is_valid, parents, beam), tf1.where(is_valid, found, ends)
+            ends = tf1.fill(tf1.shape(symbols), end_token)
+            return tf1.where(is_valid, parents, beam), tf1.where(is_valid, symbols, ends)
 
         first = tf1.zeros_like(step_ids[0]) + tf1.range(beams)
         start = (first, tf1.zeros_like(first))
@@ -61,10 +61,10 @@ def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Any
     """Returns an array of each time, `[time, batch * beam, ...]`, in the order of final beams."""
     shape = tf1.shape(parent_ids)
     time, batch, beams = shape[0], shape[1], shape[2]
-    own = tf1.zeros_like(parent_ids) + tf1.range(beams)
+    positions = tf1.zeros_like(parent_ids) + tf1.range(beams)
     longest = tf1.cast(tf1.reduce_max(sequence_length, 1), tf1.int32)
-    found = gather_tree(own, parent_ids, longest, beams + 1)
+    beam_ids = gather_tree(positions, parent_ids, longest, beams + 1)
     is_inside = tf1.transpose(tf1.sequence_mask(sequence_length, time), [2, 0, 1])
-    found = tf1.where(is_inside, found, own)
+    beam_ids = tf1.where(is_inside, beam_ids, positions)
     rows = tf1.reshape(t, [time, batch, beams, -1])
-    return tf1.reshape(tf1.gather(rows, found, batch_dims=2), tf1.shape(t))
+    return tf1.reshape(tf1.gather(rows, beam_ids, batch_dims=2), tf1.shape(t))

@@ -99,11 +99,11 @@ class AttentionWrapper(cells.RNNCell):
         if sizes is not None and layers is not None:
             raise ValueError("Only one of attention_layer_size and attention_layer should be set")
         mechanisms = self._attention_mechanisms
-        given = sizes if layers is None else layers
-        if given is not None and len(_tuple(given)) != len(mechanisms):
+        specified = sizes if layers is None else layers
+        if specified is not None and len(_tuple(specified)) != len(mechanisms):
             raise ValueError(
                 "If provided, attention_layer_size and attention_layer must contain exactly one "
-                f"per attention_mechanism, saw: {len(_tuple(given))} vs {len(mechanisms)}"
+                f"per attention_mechanism, saw: {len(_tuple(specified))} vs {len(mechanisms)}"
             )
         widths = [int(each.values.shape[-1]) for each in mechanisms]
         self._attention_layers = None
@@ -139,8 +139,8 @@ class AttentionWrapper(cells.RNNCell):
             return nest.map_structure(tf1.identity, values)
 
     def _item_or_tuple(self, values: Iterable[Any]) -> Any:
-        found = tuple(values)
-        return found if self._is_multi else found[0]
+        items = tuple(values)
+        return items if self._is_multi else items[0]
 
     @property
     def output_size(self) -> Any:
@@ -199,19 +199,19 @@ class AttentionWrapper(cells.RNNCell):
         if not self._is_multi:
             states, histories = [states], [histories]
         layers = self._attention_layers or [None] * len(self._attention_mechanisms)
-        found = [
+        results = [
             self._attention_fn(mechanism, output, old, layer)
             for mechanism, old, layer in zip(self._attention_mechanisms, states, layers)
         ]
         if self._alignment_history:
-            histories = [old.write(state.time, new[1]) for old, new in zip(histories, found)]
-        attention = tf1.concat([each[0] for each in found], 1)
+            histories = [old.write(state.time, new[1]) for old, new in zip(histories, results)]
+        attention = tf1.concat([each[0] for each in results], 1)
         next_state = AttentionWrapperState(
             time=state.time + 1,
             cell_state=cell_state,
             attention=attention,
-            alignments=self._item_or_tuple(each[1] for each in found),
-            attention_state=self._item_or_tuple(each[2] for each in found),
+            alignments=self._item_or_tuple(each[1] for each in results),
+            attention_state=self._item_or_tuple(each[2] for each in results),
             alignment_history=self._item_or_tuple(histories),
         )
         return (attention if self._output_attention else output), next_state

@@ -51,10 +51,10 @@ def bucket(
     is_list = isinstance(batch_size, (list, tuple))
     sizes = list(batch_size) if is_list else [batch_size] * num_buckets
     capacities = bucket_capacities or [capacity] * num_buckets
-    for what, given in (("batch_size", sizes), ("bucket_capacities", capacities)):
-        if len(given) != num_buckets:
+    for what, option in (("batch_size", sizes), ("bucket_capacities", capacities)):
+        if len(option) != num_buckets:
             raise ValueError(
-                f"{what} has {len(given)} elements, expected num_buckets={num_buckets}"
+                f"{what} has {len(option)} elements, expected num_buckets={num_buckets}"
             )
     example = _queues._validate(_queues._as_tensor_list(tensors))
     with tf1.name_scope(name, "bucket", example):
@@ -91,18 +91,18 @@ def bucket(
 
         read = enqueue() if keep_input is True else tf1.cond(keep, enqueue, tf1.no_op)
         method = "dequeue_up_to" if allow_smaller_final_batch else "dequeue_many"
-        made = [
+        enqueues = [
             batches.enqueue([tf1.constant(i), *tf1.nest.flatten(getattr(queue, method)(size))])
             for i, (queue, size) in enumerate(zip(queues, sizes))
         ]
-        _run(queues[0], made, [batches])
+        _run(queues[0], enqueues, [batches])
         _run(batches, [read] * num_threads, queues)
         fullness = tf1.cast(batches.size(), tf1.float32) * (1.0 / capacity)
         tf1.summary.scalar(f"bucket/{batches.name}/fraction_of_{capacity}_full", fullness)
         which, *values = batches.dequeue(name="dequeue_top")
-        found = values[0] if len(values) == 1 else values
-        found = _queues._restore_sparse_tensors(found, sparse)
-        return which, _queues._as_original_type(tensors, found)
+        results = values[0] if len(values) == 1 else values
+        results = _queues._restore_sparse_tensors(results, sparse)
+        return which, _queues._as_original_type(tensors, results)
 
 
 def bucket_by_sequence_length(
@@ -141,7 +141,7 @@ def bucket_by_sequence_length(
     with tf1.name_scope(name, "bucket_by_sequence_length", [input_length, *example]):
         length = tf1.cast(input_length, tf1.int32)
         which = tf1.reduce_sum(tf1.cast(tf1.less_equal(list(bounds), length), tf1.int32))
-        _, found = bucket(
+        _, batch = bucket(
             [length, *example],
             which,
             batch_size,
@@ -155,7 +155,7 @@ def bucket_by_sequence_length(
             keep_input,
             shared_name,
         )
-        return found[0], _queues._as_original_type(tensors, found[1:])
+        return batch[0], _queues._as_original_type(tensors, batch[1:])
 
 
 def _run(queue: Any, operations: Sequence[Any], closed: Sequence[Any]) -> None:

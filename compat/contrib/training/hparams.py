@@ -45,7 +45,7 @@ def parse_values(
     Raises:
       ValueError: If the text cannot be parsed, or a name in it is unknown or occurs twice.
     """
-    found: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for name, index, value in _assignments(values):
         if name not in type_map:
             if ignore_unknown:
@@ -53,12 +53,12 @@ def parse_values(
             raise ValueError(f"Unknown hyperparameter type for {name}")
         kind = type_map[name]
         new = [_as(kind, v, name) for v in value] if _is_list(value) else _as(kind, value, name)
-        known: Any = found.setdefault(name, {}) if index is not None else found
+        known: Any = parsed.setdefault(name, {}) if index is not None else parsed
         key: Any = name if index is None else index
         if not isinstance(known, dict) or key in known:
             raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
         known[key] = new
-    return found
+    return parsed
 
 
 def _assignments(text: str) -> Iterator[tuple[str, int | None, Any]]:
