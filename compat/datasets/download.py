@@ -112,15 +112,15 @@ def transfer(url: str, deadline: float) -> Iterator[tuple[int | None, Iterator[b
     threading.Thread(target=_receive, args=(url, arrivals, abandoned), daemon=True).start()
 
     def arrival() -> Any:
-        left = deadline - time.monotonic()
+        remaining = deadline - time.monotonic()
         try:
-            if left <= 0:
+            if remaining <= 0:
                 raise queue.Empty  # The deadline also holds for a mirror that keeps sending.
-            item = arrivals.get(timeout=min(STALL_SECS, left))
+            item = arrivals.get(timeout=min(STALL_SECS, remaining))
         except queue.Empty:
             raise TransferError(
                 f"nothing came in {STALL_SECS:g} s"
-                if left > STALL_SECS
+                if remaining > STALL_SECS
                 else "not done within the time limit"
             ) from None
         if isinstance(item, Exception):

@@ -69,13 +69,13 @@ def images(file: IdxFile) -> np.ndarray:
 
 def labels(file: IdxFile) -> np.ndarray:
     """Returns the labels of a file, int32 `[n]`, each 0 to 9."""
-    found = _examples(file, "labels", ())
-    wrong = np.flatnonzero(found > 9)
+    values = _examples(file, "labels", ())
+    wrong = np.flatnonzero(values > 9)
     if len(wrong):
         raise BrokenFileError(
-            file.origin, f"has label {found[wrong[0]]} at position {wrong[0]}, expected 0 to 9"
+            file.origin, f"has label {values[wrong[0]]} at position {wrong[0]}, expected 0 to 9"
         )
-    return found.astype(np.int32)
+    return values.astype(np.int32)
 
 
 def encode(array: np.ndarray) -> bytes:

@@ -104,12 +104,12 @@ def verify(published: Published, files: Mapping[str, idx.IdxFile]) -> dict[str, 
                 f"one for each image in {files[images].origin}",
             )
     for name, file in files.items():
-        found = hashlib.sha256(file.contents).hexdigest()
-        if found != published.sha256[name]:
+        checksum = hashlib.sha256(file.contents).hexdigest()
+        if checksum != published.sha256[name]:
             raise idx.BrokenFileError(
                 file.origin,
                 f"is not the published {published.title}: the SHA-256 of its uncompressed contents "
-                f"is {found}, expected {published.sha256[name]}",
+                f"is {checksum}, expected {published.sha256[name]}",
             )
     return arrays
 

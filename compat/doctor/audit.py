@@ -39,10 +39,10 @@ def audit(packages: Path, ignored: Iterable[str] = ()) -> tuple[list[str], int]:
         return (last, NOTHING_LEARNT) if unreached else (done.stderr.splitlines(), 2)
 
 
-def verdict(found: Mapping[str, Any]) -> tuple[list[str], int]:
+def verdict(report: Mapping[str, Any]) -> tuple[list[str], int]:
     """Returns the lines about the findings of pip-audit, and the exit code."""
     vulnerable, unknown = [], []
-    for package in found["dependencies"]:
+    for package in report["dependencies"]:
         if "skip_reason" in package:
             unknown.append(f"{package['name']}: unknown: {package['skip_reason']}")
         for known in package.get("vulns", []):
@@ -51,4 +51,4 @@ def verdict(found: Mapping[str, Any]) -> tuple[list[str], int]:
             vulnerable.append(f"{name}: {known['id']}: fixed by {fixed}")
     if vulnerable:
         return vulnerable + unknown, 1
-    return unknown, NOTHING_LEARNT if unknown or not found["dependencies"] else 0
+    return unknown, NOTHING_LEARNT if unknown or not report["dependencies"] else 0

@@ -52,18 +52,18 @@ def version(name: str) -> str | None:
 
 def needs(name: str, extras: Iterable[str] = ()) -> dict[str, Requirement]:
     """Returns the requirements of an installed package by name; empty if it is not installed."""
-    found: dict[str, Requirement] = {}
+    requirements: dict[str, Requirement] = {}
     with contextlib.suppress(*_UNREADABLE):
         for text in metadata.requires(name) or []:
             # The requirements of old packages may be malformed.
             with contextlib.suppress(ValueError):
-                found.update(_by_name([text], extras))
-    return found
+                requirements.update(_by_name([text], extras))
+    return requirements
 
 
 def closure(wanted: Iterable[str]) -> set[str]:
     """Returns the installed packages that requirements, such as "keras[extra]", need in all."""
-    found: set[str] = set()
+    packages: set[str] = set()
     seen: set[str] = set()
     todo = list(wanted)
     while todo:
@@ -74,35 +74,35 @@ def closure(wanted: Iterable[str]) -> set[str]:
         need = Requirement(text)
         # A package that is not installed is for another Python, or for an extra.
         if version(need.name) is not None:
-            found.add(str(canonicalize_name(need.name)))
+            packages.add(str(canonicalize_name(need.name)))
             todo += map(str, needs(need.name, need.extras).values())
-    return found
+    return packages
 
 
 @functools.lru_cache(maxsize=None)
 def owners() -> dict[str, str]:
     """Returns the installed package of each name that can be imported."""
-    found: dict[str, str] = {}
+    distributions: dict[str, str] = {}
     for package in metadata.distributions():
         names = (package.read_text("top_level.txt") or "").split()
         if not names:
             names = [file.parts[0] for file in package.files or () if file.suffix == ".py"]
-        found.update({top.partition(".py")[0]: package.metadata["Name"] for top in names})
+        distributions.update({top.partition(".py")[0]: package.metadata["Name"] for top in names})
     if version("tensorflow") is not None:  # The distribution may have another name.
-        found["tensorflow"] = "tensorflow"
-    return found
+        distributions["tensorflow"] = "tensorflow"
+    return distributions
 
 
 def lines() -> list[str]:
     """Returns the lines that have constraints, oldest first."""
     stems = [path.stem[len("tf") :] for path in _FOLDER.glob("tf*.txt")]
-    found = [stem for stem in stems if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", stem)]
-    if not found:
+    known = [stem for stem in stems if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", stem)]
+    if not known:
         raise UserError(
             f"{_FOLDER} holds no constraints, expected tf2.21.txt and others; "
             "install compat-experiments anew"
         )
-    return sorted(found, key=order)
+    return sorted(known, key=order)
 
 
 def line_of(tensorflow: str) -> str:
@@ -141,10 +141,12 @@ def pins(line: str) -> dict[str, Requirement]:
         ) from None
 
 
-def meets(found: str | None, wanted: Requirement) -> bool:
+def meets(installed: str | None, wanted: Requirement) -> bool:
     """Returns whether an installed version satisfies a requirement; pre-releases count."""
     try:
-        return found is not None and bool(wanted.specifier.contains(found, prereleases=True))
+        return installed is not None and bool(
+            wanted.specifier.contains(installed, prereleases=True)
+        )
     except InvalidVersion:
         return False
 

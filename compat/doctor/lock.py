@@ -91,22 +91,22 @@ class _Program:
 
     def _read(self, file: Path) -> None:
         self.files.append(file)
-        for found in _imports(file):
-            top = found.name.partition(".")[0]
-            self.is_migrated = self.is_migrated or found.name.startswith("compat.v1")
+        for imported in _imports(file):
+            top = imported.name.partition(".")[0]
+            self.is_migrated = self.is_migrated or imported.name.startswith("compat.v1")
             beside = [self._folder / f"{top}.py", *self._folder.glob(f"{top}/**/*.py")]
-            own = [path for path in beside if path.is_file()]
-            if own:
-                for path in own:
+            modules = [path for path in beside if path.is_file()]
+            if modules:
+                for path in modules:
                     if path not in self.files:
                         self._read(path)
             elif top in _OURS:
                 continue  # These packages are always installed.
             elif top in constraints.owners():
                 self.packages.add(constraints.owners()[top])
-            elif not (found.is_optional or _is_standard(top)):
+            elif not (imported.is_optional or _is_standard(top)):
                 raise UserError(
-                    f"{found.place} imports {top}, which is not installed here, nor beside the "
+                    f"{imported.place} imports {top}, which is not installed here, nor beside the "
                     "script; install it, or remove the import, and lock again"
                 )
 

@@ -31,8 +31,10 @@ _QUOTAS = (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"])
 
 def findings(facts: Mapping[str, Any]) -> Iterator[Finding]:
     """Yields a finding for each of the four; `facts` are empty if TensorFlow does not load."""
-    found = ", ".join(proxies.found(os.environ))
-    yield Finding("proxies", f"{found}; clusters of compat bypass them" if found else "none")
+    variables = ", ".join(proxies.found(os.environ))
+    yield Finding(
+        "proxies", f"{variables}; clusters of compat bypass them" if variables else "none"
+    )
     if facts:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         limit = "" if visible is None else f", CUDA_VISIBLE_DEVICES={visible}"

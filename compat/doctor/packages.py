@@ -57,10 +57,10 @@ class Packages:
         tensorflow = constraints.version("tensorflow")
         known = constraints.lines()
         if tensorflow is not None:
-            own = constraints.line_of(tensorflow)
-            if own in known:
-                return own
-            if constraints.order(own) > constraints.order(known[-1]):
+            line = constraints.line_of(tensorflow)
+            if line in known:
+                return line
+            if constraints.order(line) > constraints.order(known[-1]):
                 return None
             self._wrong["tensorflow"] = (
                 f"found {tensorflow}, expected {known[0]}, or {known[1]} to {known[-1]}"
@@ -68,9 +68,9 @@ class Packages:
         return constraints.line_for(self._python)
 
     def _compare(self, name: str, wanted: Any, reason: str) -> None:
-        found = constraints.version(name)
-        if found is not None and not constraints.meets(found, wanted):
-            self._wrong.setdefault(name, f"found {found}, {reason} {wanted.specifier}")
+        installed = constraints.version(name)
+        if installed is not None and not constraints.meets(installed, wanted):
+            self._wrong.setdefault(name, f"found {installed}, {reason} {wanted.specifier}")
 
     def findings(self) -> Iterator[Finding]:
         """Yields findings for Python, the constraints and each package; problems come last."""
@@ -89,10 +89,10 @@ class Packages:
             path = constraints.file(self._line)
             yield Finding("constraints", f"of TensorFlow {self._line}, {met}: {path}")
         for name in dict.fromkeys([*_SHOWN, *self._pins]):
-            found = constraints.version(name)
-            if found is not None and name not in self._wrong:
+            installed = constraints.version(name)
+            if installed is not None and name not in self._wrong:
                 pin = self._pins.get(name)
-                yield Finding(name, f"{found:<9} meets {pin.specifier}" if pin else found)
+                yield Finding(name, f"{installed:<9} meets {pin.specifier}" if pin else installed)
         for name, text in self._wrong.items():
             yield Finding(name, text, self._install())
 

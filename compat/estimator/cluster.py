@@ -59,17 +59,17 @@ def train_and_evaluate(
     workers run them.
 
     Args:
-      estimator: an estimator of `compat.estimator`.
-      train_spec: a `TrainSpec`.
-      eval_spec: an `EvalSpec`.
-      **server_options: of `compat.Server`, such as `allow_network=True`.
+      estimator: An estimator of `compat.estimator`.
+      train_spec: A `TrainSpec`.
+      eval_spec: An `EvalSpec`.
+      **server_options: Of `compat.Server`, such as `allow_network=True`.
 
     Returns:
       The metrics of the last evaluation and what the exporters return; None in a cluster.
 
     Raises:
-      UserError: there is more than one evaluator, or the cluster is not valid.
-      PeerError: a task of the cluster did not start, or was lost and has not returned.
+      UserError: There is more than one evaluator, or the cluster is not valid.
+      PeerError: A task of the cluster did not start, or was lost and has not returned.
     """
     config = estimator.config
     if config.task_type == "evaluator" and config.task_id > 0:

@@ -31,10 +31,10 @@ def mark_ends(executor: Any, with_globals: Callable[..., Any]) -> None:
         if path:
             with contextlib.suppress(tf1.errors.NotFoundError):
                 tf1.gfile.Remove(path)
-        found = train(self, *args, **kwargs)
+        result = train(self, *args, **kwargs)
         if path:
             _write(path)
-        return found
+        return result
 
     def followed(self: Any) -> Any:
         end = _End(_path(self._estimator))

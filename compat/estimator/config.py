@@ -13,7 +13,7 @@ class RunConfig(names.RunConfig):
     """`tf.estimator.RunConfig`, which reports a wrong argument or TF_CONFIG in one line.
 
     Raises:
-      UserError: an argument is wrong, or TF_CONFIG is not valid JSON or names a wrong task.
+      UserError: An argument is wrong, or TF_CONFIG is not valid JSON or names a wrong task.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -17,7 +17,7 @@ def correct(estimator: Any, exporter: Any) -> None:
 
 
 def _warn_of_empty_inputs(kind: Any) -> None:
-    """Restores 1.15's warning about a run without steps; 2.15 counts steps before they run."""
+    """Restores 1.15's warning about a run without steps, which 2.15 never logs."""
     global _warns
     _warns = "any_step_done" in kind._train_with_estimator_spec.__code__.co_varnames
     train = kind._train_model
@@ -67,17 +67,17 @@ def _keep_the_best(kind: Any) -> None:
         )
 
     def best(self: Any, event_files: Any) -> Any:
-        found = [
+        evaluations = [
             (event.wall_time, event.step, _scalars(event))
             for file in tf1.gfile.Glob(event_files or "")
             for event in tf1.train.summary_iterator(file)
         ]
-        found = sorted((each for each in found if each[2]), key=lambda each: each[0])
-        own = [place for place, each in enumerate(found) if each[1] == self._step]
-        for place in own[-1:]:
-            del found[place]
+        evaluations = sorted((each for each in evaluations if each[2]), key=lambda each: each[0])
+        same_step = [place for place, each in enumerate(evaluations) if each[1] == self._step]
+        for place in same_step[-1:]:
+            del evaluations[place]
         best = None
-        for _, _, result in found:
+        for _, _, result in evaluations:
             if best is None or self._compare_fn(best, result):
                 best = result
         return best

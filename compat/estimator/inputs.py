@@ -24,13 +24,13 @@ def numpy_input_fn(
     """Returns an input function of arrays; on the modern runtime it returns a `tf.data.Dataset`.
 
     Args:
-      x: an array, or a dict of arrays, with an example per row.
-      y: an array or a dict of arrays of labels, or None.
-      batch_size: examples per batch; a batch may span two epochs, and the last batch is smaller.
-      num_epochs: how often the examples are repeated; None repeats them forever.
-      shuffle: whether to draw examples in random order, from a buffer of `queue_capacity`.
-      queue_capacity: number of examples in the buffer or the queue.
-      num_threads: threads that fill the queue on the legacy runtime.
+      x: An array, or a dict of arrays, with an example per row.
+      y: An array or a dict of arrays of labels, or None.
+      batch_size: Examples per batch; a batch may span two epochs, and the last batch is smaller.
+      num_epochs: How often the examples are repeated; None repeats them forever.
+      shuffle: Whether to draw examples in random order, from a buffer of `queue_capacity`.
+      queue_capacity: Number of examples in the buffer or the queue.
+      num_threads: Threads that fill the queue on the legacy runtime.
 
     Raises:
       UserError: `shuffle` is missing, or arrays differ in length.
@@ -38,10 +38,10 @@ def numpy_input_fn(
     if not isinstance(shuffle, bool):
         raise UserError(f"shuffle={shuffle!r}; pass True to train and False to evaluate")
     if not current_runtime().has_coordinator:
-        made: Callable[[], Any] = names.inputs.numpy_input_fn(
+        original: Callable[[], Any] = names.inputs.numpy_input_fn(
             x, y, batch_size, num_epochs, shuffle, queue_capacity, num_threads
         )
-        return made
+        return original
     parts = [*_arrays(x), *_arrays(y)]
     lengths = sorted({len(part) for part in parts})
     if len(lengths) != 1:
@@ -78,23 +78,23 @@ def pandas_input_fn(
     """Returns an input function of a data frame; its index is the feature "index".
 
     Args:
-      x: a pandas `DataFrame`: a feature per column.
-      y: a `Series` of labels, a `DataFrame` for a dict of labels, or None.
-      batch_size: as for `numpy_input_fn`, like the next four.
-      num_epochs: how often the examples are repeated.
-      shuffle: whether to draw examples in random order.
-      queue_capacity: number of examples in the buffer or the queue.
-      num_threads: threads that fill the queue on the legacy runtime.
-      target_column: name of the column of a label `Series` on the legacy runtime.
+      x: A pandas `DataFrame`: a feature per column.
+      y: A `Series` of labels, a `DataFrame` for a dict of labels, or None.
+      batch_size: As for `numpy_input_fn`, like the next four.
+      num_epochs: How often the examples are repeated.
+      shuffle: Whether to draw examples in random order.
+      queue_capacity: Number of examples in the buffer or the queue.
+      num_threads: Threads that fill the queue on the legacy runtime.
+      target_column: Name of the column of a label `Series` on the legacy runtime.
 
     Raises:
-      UserError: as `numpy_input_fn`, or `x` and `y` have different indices.
+      UserError: As `numpy_input_fn`, or `x` and `y` have different indices.
     """
     if not current_runtime().has_coordinator:
-        made: Callable[[], Any] = names.inputs.pandas_input_fn(
+        input_fn: Callable[[], Any] = names.inputs.pandas_input_fn(
             x, y, batch_size, num_epochs, shuffle, queue_capacity, num_threads, target_column
         )
-        return made
+        return input_fn
     if y is not None and not np.array_equal(x.index, y.index):
         raise UserError("x and y of pandas_input_fn have different indices; align them")
     features = {"index": x.index.values, **{name: x[name].values for name in x.columns}}

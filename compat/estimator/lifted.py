@@ -24,7 +24,7 @@ def train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> A
     """Trains until a hook stops it or the data ends; returns the last loss.
 
     Raises:
-      UserError: the input function cannot be read by workers, or the configuration has a strategy.
+      UserError: The input function cannot be read by workers, or the configuration has a strategy.
     """
     config, runtime = estimator.config, current_runtime()
     if estimator._train_distribution:
@@ -44,8 +44,8 @@ def train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> A
             dataset = inputs.dataset
             if estimator.workers_publish:
                 dataset = worker_inputs.of_workers(runtime.server, inputs)  # type: ignore[arg-type]
-            made: Any = step(build, [], dataset=dataset)
-        spec = types.SimpleNamespace(**{**build.spec._asdict(), "train_op": made})
+            train_step: Any = step(build, [], dataset=dataset)
+        spec = types.SimpleNamespace(**{**build.spec._asdict(), "train_op": train_step})
         return train_with_spec(
             estimator, _Session, spec, [], hooks, step_variable, saving_listeners
         )
@@ -109,7 +109,7 @@ class _Session:
 def train_with_spec(
     estimator: Any, session: Callable[..., Any], spec: Any, *args: Any, **replaced: Any
 ) -> Any:
-    """Trains as the package does once the graph is built, in sessions of the class `session`.
+    """Trains like tensorflow-estimator on a finished graph, in sessions of the class `session`.
 
     `replaced` has further names of the package's module and their replacements.
     """

@@ -18,30 +18,30 @@ class Inputs:
     """An input function that returns a dataset, the tensors of an iterator, or constants.
 
     Attributes:
-      dataset: the argument `dataset` of `compat.step`; None if the function has no dataset.
-      graph: the graph in which the function was called.
+      dataset: The argument `dataset` of `compat.step`; None if the function has no dataset.
+      graph: The graph in which the function was called.
 
     Raises:
-      UserError: the function needs a session of TensorFlow.
+      UserError: The function needs a session of TensorFlow.
     """
 
     def __init__(self, input_fn: Callable[[], Any]) -> None:
         self._input_fn = input_fn
-        made: list[Any] = []
+        iterated: list[Any] = []
 
         def element(dataset: Any) -> _Element:
-            made.append(dataset)
+            iterated.append(dataset)
             return _Element(dataset)
 
         with tf1.Graph().as_default() as graph, _iterators(element):
             returned = input_fn()
-            _check(graph, len(made))
+            _check(graph, len(iterated))
         self.graph = graph
         self.dataset: Callable[[int, int], Any] | None = None
         self._returns_dataset = isinstance(returned, (tf.data.Dataset, tf1.data.Dataset))
         if self._returns_dataset:
             self.dataset = lambda index, workers: input_fn()
-        elif made:
+        elif iterated:
             self.dataset = lambda index, workers: self._iterated()
 
     def _iterated(self) -> Any:
@@ -53,8 +53,8 @@ class Inputs:
         try:
             with _iterators(stop):
                 self._input_fn()
-        except _Found as found:
-            return found.args[0]
+        except _Found as stopped:
+            return stopped.args[0]
         raise UserError("the input function did not make the iterator that it made before")
 
     def tensors(self, *elements: Any) -> tuple[Any, Any]:
@@ -80,8 +80,8 @@ class _Found(BaseException):
 class _Element:
     """Replaces an iterator inside an input function, and returns a given element."""
 
-    def __init__(self, dataset: Any, *given: Any) -> None:
-        self._dataset, self._given = dataset, given
+    def __init__(self, dataset: Any, *element: Any) -> None:
+        self._dataset, self._given = dataset, element
 
     @property
     def initializer(self) -> Any:

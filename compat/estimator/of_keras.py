@@ -21,8 +21,8 @@ def accept(package: str) -> None:
 
 def _replace(old: Any, new: Any, head: type) -> None:
     def make(cls: Any, *args: Any, **options: Any) -> Any:
-        given = [*args, *options.values()]
-        of_keras = any(isinstance(one, head) or hasattr(one, "get_updates") for one in given)
+        arguments = [*args, *options.values()]
+        of_keras = any(isinstance(one, head) or hasattr(one, "get_updates") for one in arguments)
         return new(*args, **options) if cls is old and of_keras else object.__new__(cls)
 
     old.__new__ = make

@@ -48,19 +48,19 @@ def make_tasks_by(server: Any, session: Any, departures: Callable[[], Any]) -> N
     """Makes the package use other servers and monitored sessions for the tasks of a cluster.
 
     Args:
-      server: called as `tf.train.Server`.
-      session: called as `tf.train.MonitoredTrainingSession`.
-      departures: returns the `Departures` of this task, or None; the server exists then.
+      server: Called as `tf.train.Server`.
+      session: Called as `tf.train.MonitoredTrainingSession`.
+      departures: Returns the `Departures` of this task, or None; the server exists then.
     """
 
     def within(module: Any, **replaced: Any) -> Any:
         return types.SimpleNamespace(**{**vars(module), **replaced})
 
     def started(self: Any, config: Any) -> Any:
-        found, departing = start(self, config), departures()
+        server_of_task, departing = start(self, config), departures()
         if departing is not None:
             departing.enter()  # The package then delays a worker for seconds.
-        return found
+        return server_of_task
 
     start = training._TrainingExecutor._start_std_server
     training._TrainingExecutor._start_std_server = started

@@ -16,7 +16,7 @@ class _Trained:
     """A mixin for estimators of the package, which trains on the runtime of this process.
 
     Attributes:
-      workers_publish: whether each worker stores the dataset of its input function for the chief.
+      workers_publish: Whether each worker stores the dataset of its input function for the chief.
     """
 
     workers_publish = False

@@ -62,13 +62,13 @@ def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | No
     """Returns, on the chief, a function from a worker's index and their number to its dataset.
 
     Raises:
-      UserError: the input of a worker differs from the chief's, and cannot be read there.
-      PeerError: a worker has not stored its dataset in time.
+      UserError: The input of a worker differs from the chief's, and cannot be read there.
+      PeerError: A worker has not stored its dataset in time.
     """
     workers = [Task("worker", index) for index in server.cluster.task_indices("worker")]
     entries = _entries(server, workers)
-    own, make = digest(inputs.graph), inputs.dataset
-    others = [task for task in workers if entries[task]["digest"] != own]
+    chiefs_digest, make = digest(inputs.graph), inputs.dataset
+    others = [task for task in workers if entries[task]["digest"] != chiefs_digest]
     if not others:
         return make  # The dataset does not depend on the task.
     if make is None:
@@ -98,11 +98,11 @@ def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | No
         if task not in others:
             return chiefs
         variant = tf.raw_ops.DatasetFromGraph(graph_def=tf.constant(graph_of(task)))
-        made = tf.data.experimental.from_variant(variant, chiefs.element_spec)
+        workers_dataset = tf.data.experimental.from_variant(variant, chiefs.element_spec)
         if len(others) < len(workers):
-            return made  # Another worker reads the chief's shard.
+            return workers_dataset  # Another worker reads the chief's shard.
         turns = tf.data.Dataset.from_tensor_slices(tf.constant([0] * count + [1], tf.int64))
-        shared = [made, chiefs.shard(count, index)]
+        shared = [workers_dataset, chiefs.shard(count, index)]
         return tf.data.experimental.choose_from_datasets(shared, turns.repeat())
 
     return dataset
@@ -110,7 +110,7 @@ def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | No
 
 def _entries(server: Server, workers: list[Task]) -> dict[Task, dict[str, str]]:
     """Returns the entries of the workers; waits for workers that have not stored theirs yet."""
-    found: dict[Task, dict[str, str]] = {}
+    entries: dict[Task, dict[str, str]] = {}
 
     def check(task: Task) -> str | None:
         try:
@@ -119,12 +119,12 @@ def _entries(server: Server, workers: list[Task]) -> dict[Task, dict[str, str]]:
             return "no answer"
         if text is None:
             return "no input yet"
-        found[task] = json.loads(text)
+        entries[task] = json.loads(text)
         return None
 
     checks = {server.cluster.describe(task): functools.partial(check, task) for task in workers}
     Monitor(checks, server.rendezvous_timeout).wait()
-    return found
+    return entries
 
 
 def digest(graph: Any) -> str:  # noqa: C901

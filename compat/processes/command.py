@@ -38,7 +38,7 @@ def begin() -> None:
     """Prepares this process for a command; see `open_streams`.
 
     Raises:
-      UserError: the working directory was deleted.
+      UserError: The working directory was deleted.
     """
     open_streams()
     try:

@@ -37,10 +37,10 @@ def run_main(
     and the exit code is 1.
 
     Args:
-      main: takes the program's name and the arguments that are not flags of `absl.flags`.
-      flags_parser: takes the command line, and returns the argument of `main`; by default
+      main: Takes the program's name and the arguments that are not flags of `absl.flags`.
+      flags_parser: Takes the command line, and returns the argument of `main`; by default
         `parse_flags`.
-      described: returns the text to print in place of an error's traceback, or None.
+      described: Returns the text to print in place of an error's traceback, or None.
     """
 
     def program(argv: list[str]) -> Any:
@@ -106,10 +106,10 @@ def parse_flags(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list
                 raise flags.IllegalFlagValueError(f"--{name}={text} is not UTF-8")
     except (flags.Error, ValueError) as error:  # absl raises ValueError for a --flagfile.
         reason = one_line(" ".join(str(error).split()))
-        found = _UNCONVERTED.fullmatch(reason)
-        kind = found and _KINDS.get(values[found[1]].parser.flag_type())
-        if found and kind:
-            reason = f"--{found[1]}={found[2]} is not {kind}"
+        match = _UNCONVERTED.fullmatch(reason)
+        kind = match and _KINDS.get(values[match[1]].parser.flag_type())
+        if match and kind:
+            reason = f"--{match[1]}={match[2]} is not {kind}"
         print(f"error: {reason}; --help lists the flags", file=sys.stderr, flush=True)
         sys.exit(UserError.exit_code)
     except SystemExit:

@@ -71,13 +71,13 @@ def main() -> None:
     number, *modules = sys.argv[1].split(",")
     connection = socket.socket(fileno=fcntl.fcntl(int(number), fcntl.F_DUPFD_CLOEXEC, _HIGH))
     os.close(int(number))
-    given = dict(os.environ)
+    initial = dict(os.environ)
     for module in modules:
         __import__(module)
     from compat._tensorflow import tf1
 
     tf1.logging.get_verbosity()  # The first access to an attribute loads TensorFlow.
-    added = {name: value for name, value in os.environ.items() if name not in given}
+    added = {name: value for name, value in os.environ.items() if name not in initial}
     # Otherwise each program's garbage collection, also the one at its exit, visits and so copies
     # all of TensorFlow's objects, which takes up to 2 s of a core.
     gc.freeze()

@@ -39,7 +39,7 @@ class Forked:
         """Returns the exit code when the program has ended.
 
         Raises:
-          subprocess.TimeoutExpired: it still runs after `timeout` seconds.
+          subprocess.TimeoutExpired: It still runs after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while self.poll() is None:

@@ -61,15 +61,15 @@ def start(
     **options: Any,
 ) -> subprocess.Popen[bytes] | Forked:
     """Starts a program, by `server` if that can fork it; see `ForkServer.start`."""
-    given: Any = {"env": env, "stdin": stdin, **options}
-    forked = server and server.start(argv, watchdog=watchdog, shielded=shielded, **given)
+    settings: Any = {"env": env, "stdin": stdin, **options}
+    forked = server and server.start(argv, watchdog=watchdog, shielded=shielded, **settings)
     if forked:
         return forked
     if watchdog is not None:  # Only launchers have one; `preexec_fn` is unsafe with threads.
-        given["preexec_fn"] = lambda: os.write(watchdog, b"%d " % os.getpid())
-    given["stdin"] = subprocess.DEVNULL if stdin is None else stdin
+        settings["preexec_fn"] = lambda: os.write(watchdog, b"%d " % os.getpid())
+    settings["stdin"] = subprocess.DEVNULL if stdin is None else stdin
     with stop_signals.blocked() if shielded else contextlib.nullcontext():
-        return subprocess.Popen(argv, start_new_session=True, **given)
+        return subprocess.Popen(argv, start_new_session=True, **settings)
 
 
 def inherited(module: str, env: Mapping[str, str]) -> ForkServer | None:
@@ -90,7 +90,7 @@ class ForkServer:
     sweep of clusters loads TensorFlow once.
 
     Args:
-      preload: names of other modules to load before TensorFlow, which must neither start a thread
+      preload: Names of other modules to load before TensorFlow, which must neither start a thread
         nor depend on the program or its environment.
     """
 
@@ -129,15 +129,15 @@ class ForkServer:
         """Starts a program in a session of its own.
 
         Args:
-          argv: the path of this Python, and a script or `-m` and a module, with arguments.
-          env: its whole environment.
-          cwd: its working directory; by default that of this process.
-          stdout: a descriptor.
-          stderr: a descriptor.
-          stdin: a descriptor; nothing to read by default.
-          pass_fds: descriptors that keep their numbers.
-          watchdog: a descriptor to which it first writes its process id.
-          shielded: whether `stop_signals` do not reach it; it then has to end with this process.
+          argv: The path of this Python, and a script or `-m` and a module, with arguments.
+          env: Its whole environment.
+          cwd: Its working directory; by default that of this process.
+          stdout: A descriptor.
+          stderr: A descriptor.
+          stdin: A descriptor; nothing to read by default.
+          pass_fds: Descriptors that keep their numbers.
+          watchdog: A descriptor to which it first writes its process id.
+          shielded: Whether `stop_signals` do not reach it; it then has to end with this process.
 
         Returns:
           The program; None if it has to be started as a process: on another system, with another
@@ -147,8 +147,12 @@ class ForkServer:
             if not self._can_start(argv, env, cwd):
                 return None
             with open(os.devnull, "rb") as nothing:
-                given = nothing.fileno() if stdin is None else stdin
-                numbers: list[tuple[int, int | None]] = [(given, 0), (stdout, 1), (stderr, 2)]
+                input_descriptor = nothing.fileno() if stdin is None else stdin
+                numbers: list[tuple[int, int | None]] = [
+                    (input_descriptor, 0),
+                    (stdout, 1),
+                    (stderr, 2),
+                ]
                 numbers += [(number, number) for number in pass_fds]
                 numbers += [] if watchdog is None else [(watchdog, None)]
                 request = {
@@ -212,9 +216,9 @@ class ForkServer:
             return
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its, stop_signals.blocked():
-            given = ",".join([str(its.fileno()), *self._preload])
+            configuration = ",".join([str(its.fileno()), *self._preload])
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, given, " " * _TITLE_BYTES, _ROOT],
+                [sys.executable, "-c", _PROGRAM, configuration, " " * _TITLE_BYTES, _ROOT],
                 env={**env, **_ONE_THREAD, "PYTHONUNBUFFERED": ""},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

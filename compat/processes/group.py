@@ -40,7 +40,7 @@ class ProcessGroup:
 
     Raises:
       UserError: `chief` is not the name of a command; on entering: a command cannot be started.
-      ValueError: on entering: this is not the main thread, the only one that receives signals.
+      ValueError: On entering: this is not the main thread, the only one that receives signals.
     """
 
     commands: Sequence[Command]

@@ -59,9 +59,9 @@ class LocalCluster(ContextManager["LocalCluster"]):
         **options: Any,
     ) -> list[Command]:
         """Returns the command of each task; the options are those of the function `commands`."""
-        found = commands(self.hosts, words, env, gpus=visible_gpus(os.environ), **options)
+        all_commands = commands(self.hosts, words, env, gpus=visible_gpus(os.environ), **options)
         ports = {f"{task.job} {task.index}": port for task, port in self._ports.items()}
-        return [self._with_port(command, ports.get(command.name)) for command in found]
+        return [self._with_port(command, ports.get(command.name)) for command in all_commands]
 
     def _with_port(self, command: Command, port: Reservation | None) -> Command:
         if port is None or not self._inherit:
@@ -114,16 +114,20 @@ def commands(
     tasks = [Task("evaluator", 0)] if evaluator else []
     tasks += [Task(job, index) for job in hosts for index in range(len(hosts[job]))]
     turn = itertools.cycle(gpus)
-    found = []
+    task_commands = []
     for task in tasks:
-        own = {"PYTHONUNBUFFERED": "1", **(env or {}), **(variables(task) if variables else {})}
+        task_env = {
+            "PYTHONUNBUFFERED": "1",
+            **(env or {}),
+            **(variables(task) if variables else {}),
+        }
         # A task allocates the memory of each GPU that it sees.
         if task.job in _WITHOUT_GPU:
-            own[_GPU_VARIABLE] = "-1"
+            task_env[_GPU_VARIABLE] = "-1"
         elif gpus:
-            own[_GPU_VARIABLE] = next(turn)
-        found.append(Command(f"{task.job} {task.index}", tuple(words(task)), own))
-    return found
+            task_env[_GPU_VARIABLE] = next(turn)
+        task_commands.append(Command(f"{task.job} {task.index}", tuple(words(task)), task_env))
+    return task_commands
 
 
 def visible_gpus(environment: Mapping[str, str]) -> list[str]:

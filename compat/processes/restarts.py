@@ -52,7 +52,7 @@ class Restarts:
         return self._pauses[name]
 
     def _is_excused(self, name: str, exit_code: int) -> bool:
-        """Returns whether a failure is another task's fault; uses up the excuses from before."""
+        """Returns whether another task's restart since the last failure excuses this failure."""
         counts = self._counts.items()
         spent = sum(n for other, n in counts if other != name and other not in self.beside)
         others_failed, self._known[name] = spent > self._known[name], spent

@@ -25,7 +25,7 @@ def handled(handler: Handler) -> Iterator[None]:
     """Handles the signals inside the context; SIGHUP only if it is not ignored, as by `nohup`.
 
     Raises:
-      ValueError: this is not the main thread, the only one that receives signals.
+      ValueError: This is not the main thread, the only one that receives signals.
     """
     before: dict[int, Any] = {}
     try:

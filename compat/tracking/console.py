@@ -56,10 +56,13 @@ def closing_lines(
     """
     lines = []
     for name in next(iter(tests.values()), {}):
-        found = {of: values[name] for of, values in tests.items()}
+        values_by_weights = {of: values[name] for of, values in tests.items()}
         if name != "loss" or not any(len(values) > 1 for values in tests.values()):
-            texts = [f"{v:{'.2f' if abs(v) >= 0.01 else '.4g'}}" for v in found.values()]
-            lines.append(f"Test-{name[:1].upper()}{name[1:]}: {_each(found, texts)}")
+            texts = [
+                f"{v:{'.2f' if abs(v) >= 0.01 else '.4g'}}" for v in values_by_weights.values()
+            ]
+            shown = _each(values_by_weights, texts)
+            lines.append(f"Test-{name[:1].upper()}{name[1:]}: {shown}")
     lines.append(f"Total Time: {seconds:3.2f}s")
     if losses:
         texts = [f"{loss:.4f}" for loss in losses.values()]
@@ -78,9 +81,9 @@ class Console:
     Output that cannot be written, as to `head` after it has exited, does not end the run.
 
     Args:
-      logdir: the folder of `console.log`; None, as in tasks other than the chief, for none.
-      total_steps: the global step at which the run ends; None shows no progress bar.
-      stream: where to print; standard output by default.
+      logdir: The folder of `console.log`; None, as in tasks other than the chief, for none.
+      total_steps: The global step at which the run ends; None shows no progress bar.
+      stream: Where to print; standard output by default.
     """
 
     def __init__(

@@ -57,14 +57,14 @@ class _Whole(io.FileIO):
         return written
 
 
-def local_folder(given: str) -> str:
+def local_folder(folder: str) -> str:
     """Returns the absolute path of a log folder, or raises `UserError` if it is a URL."""
-    if "://" in given:
+    if "://" in folder:
         raise UserError(
-            f"log folder {given} is a URL, and the record of a run is written to a folder of this "
+            f"log folder {folder} is a URL, and the record of a run is written to a folder of this "
             "machine; name one, or mount it"
         )
-    return os.path.abspath(os.path.expanduser(given))
+    return os.path.abspath(os.path.expanduser(folder))
 
 
 @contextlib.contextmanager

@@ -46,12 +46,12 @@ class Bar:
     def _drawn(self) -> Any:
         from IPython.display import HTML
 
-        made, left = self.n - self._first, ""
-        if made and self.n < self._total:
-            secs = (time.monotonic() - self._started) / made * (self._total - self.n)
-            left = f", {secs:.0f} s left"
+        done, remaining = self.n - self._first, ""
+        if done and self.n < self._total:
+            secs = (time.monotonic() - self._started) / done * (self._total - self.n)
+            remaining = f", {secs:.0f} s left"
         bar = f'<progress max="{self._total}" value="{self.n}"></progress>'
-        return HTML(f"{bar} step {self.n} of {self._total}{left}")
+        return HTML(f"{bar} step {self.n} of {self._total}{remaining}")
 
 
 def show_curves(curves: Mapping[str, Sequence[tuple[int, float]]]) -> None:

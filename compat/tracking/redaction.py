@@ -49,7 +49,7 @@ def redacted_text(text: str) -> str:
     >>> redacted_text("Settings(api_key='abc', steps=5) of: train --password abc --steps 5")
     "Settings(api_key='***', steps=5) of: train --password *** --steps 5"
     """
-    return _without_values(re.sub(r"://\S*", lambda found: _without_users(found[0]), text))
+    return _without_values(re.sub(r"://\S*", lambda match: _without_users(match[0]), text))
 
 
 def _without_users(text: str) -> str:
@@ -69,8 +69,8 @@ def _without_users(text: str) -> str:
         user = _USER.match(text, start) if at < 0 else None
         if user is not None:
             if quote < user.end():  # Computed once for each quote, since a text may have many.
-                found = _QUOTE.search(text, user.end())
-                quote = found.start() if found else len(text)
+                opening = _QUOTE.search(text, user.end())
+                quote = opening.start() if opening else len(text)
                 before_quote = text.rfind("@", user.end(), quote)
             at = before_quote
         if at >= start:
@@ -82,28 +82,28 @@ def _without_users(text: str) -> str:
 def _without_values(text: str) -> str:
     """Hides the values of names that mean secrets, and keeps their quotes."""
     kept, end = [], 0
-    for found in _NAMED.finditer(text):
-        opening = _OPENING.match(text, found.end())
-        if found.start() < end or not _is_secret(found, opening is not None):
+    for match in _NAMED.finditer(text):
+        opening = _OPENING.match(text, match.end())
+        if match.start() < end or not _is_secret(match, opening is not None):
             continue
-        value = _VALUE.match(text, found.end())
+        value = _VALUE.match(text, match.end())
         if value is None or not value[0]:
             continue
         hidden = f"{opening[0]}{HIDDEN}{opening[1]}" if opening else HIDDEN
-        kept += [text[end : found.end()], hidden]
+        kept += [text[end : match.end()], hidden]
         end = value.end()
     return "".join([*kept, text[end:]])
 
 
-def _is_secret(found: re.Match[str], is_quoted: bool) -> bool:
+def _is_secret(match: re.Match[str], is_quoted: bool) -> bool:
     """Returns whether a match of `_NAMED` names the value after it, and is no plain word."""
-    name = found["flag"] or found["name"]
+    name = match["flag"] or match["name"]
     if _SECRET_NAME.search(name):
-        begins_line = found["line"] is not None
-        return any((is_quoted, begins_line, found["flag"], found["equals"], found["quote"]))
-    if not found["name"]:
+        begins_line = match["line"] is not None
+        return any((is_quoted, begins_line, match["flag"], match["equals"], match["quote"]))
+    if not match["name"]:
         return False
-    is_asked = found["equals"] == "=" and found.string.endswith(("?", "&"), 0, found.start())
+    is_asked = match["equals"] == "=" and match.string.endswith(("?", "&"), 0, match.start())
     return bool(_HEADER.fullmatch(name) or (is_asked and _IN_QUERY.fullmatch(name)))
 
 

@@ -73,8 +73,8 @@ class Writer:
         """Records the settings of the run; called once per process, before the first scalar.
 
         Args:
-          values: the settings.
-          tuned: the names of the settings by which runs are compared, as in the columns of
+          values: The settings.
+          tuned: The names of the settings by which runs are compared, as in the columns of
             TensorBoard's HPARAMS tab; all by default.
         """
 
@@ -85,10 +85,10 @@ class Writer:
         """Records the data set that the run is trained and evaluated on.
 
         Args:
-          name: the name of the data set.
-          checksum: the checksum of the data, in hex; "" for a stream.
-          source: the origin of the data.
-          sizes: number of examples by split.
+          name: The name of the data set.
+          checksum: The checksum of the data, in hex; "" for a stream.
+          source: The origin of the data.
+          sizes: Number of examples by split.
         """
 
     def artifact(self, path: str, folder: str = "") -> None:
@@ -97,8 +97,8 @@ class Writer:
         The copy is made in the background: `path` must not change until `close` returns.
 
         Args:
-          path: the file or folder, which must be in the log folder.
-          folder: the folder among the run's artifacts.
+          path: The file or folder, which must be in the log folder.
+          folder: The folder among the run's artifacts.
         """
 
     def close(self, status: str = FINISHED) -> None:
@@ -115,7 +115,7 @@ class MultiWriter(Writer):
         """Closes every writer, even if one raises.
 
         Raises:
-          Exception: the first error of a writer, after all writers were closed.
+          Exception: The first error of a writer, after all writers were closed.
         """
         failures = []
         for writer in self._writers:

@@ -74,7 +74,7 @@ class _Loader(importlib.abc.Loader):
 
 
 def _shown(name: str) -> Any:
-    """Returns the name of the module that a module below `compat.v1` stands for."""
+    """Returns the name of the module whose names a module below `compat.v1` provides."""
     if name.startswith(_PACKAGES):
         package = name[len(_PACKAGES) :]
         # Only Python 2 programs import another `pickle`.

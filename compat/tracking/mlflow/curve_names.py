@@ -23,7 +23,7 @@ class CurveNames:
     """Gives each curve of a run a unique name, in the order in which the curves first appear.
 
     Args:
-      earlier: the names of curves that the run already has, in that order.
+      earlier: The names of curves that the run already has, in that order.
     """
 
     def __init__(self, earlier: Iterable[str] = ()) -> None:
@@ -38,13 +38,13 @@ class CurveNames:
     def of(self, name: str) -> str:
         """Returns the name of a curve in MLflow, with a number if an earlier curve has the name."""
         if name not in self._given:
-            found, number = mlflow_name(name), 1
-            while found in self._owners:
+            candidate, number = mlflow_name(name), 1
+            while candidate in self._owners:
                 number += 1
                 end = f"_{number}"
-                found = mlflow_name(name)[: NAME_LENGTH - len(end)] + end
-            self._given[name] = found
-            self._owners[found] = name
+                candidate = mlflow_name(name)[: NAME_LENGTH - len(end)] + end
+            self._given[name] = candidate
+            self._owners[candidate] = name
         return self._given[name]
 
     def before(self, name: str) -> str | None:

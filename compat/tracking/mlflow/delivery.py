@@ -35,10 +35,10 @@ class Delivery:
     Then delivers the spools with the system metrics of its tasks to the same run.
 
     Args:
-      logdir: the log folder.
-      uri: the URI of the store.
-      say: receives lines about records that were not delivered, with the reason.
-      training: the log folder of the run to join; None to read it from the spool.
+      logdir: The log folder.
+      uri: The URI of the store.
+      say: Receives lines about records that were not delivered, with the reason.
+      training: The log folder of the run to join; None to read it from the spool.
     """
 
     def __init__(
@@ -163,10 +163,10 @@ class Delivery:
         existing = self._existing(experiment_id, start["id"])
         if existing is None:
             spool.set_delivered(self._logdir, 0)
-        found = existing or self._create(experiment_id, start)
-        self._params = dict(self._client.get_run(found).data.params)
-        run_id.write(self._logdir, found, experiment_id)
-        self._run_id = found
+        run = existing or self._create(experiment_id, start)
+        self._params = dict(self._client.get_run(run).data.params)
+        run_id.write(self._logdir, run, experiment_id)
+        self._run_id = run
 
     def _experiment(self, name: str) -> str:
         """Returns the id of an experiment, which is created if it does not exist."""
@@ -187,8 +187,8 @@ class Delivery:
             # If the store has changed, it gets a run with all records.
             if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                 raise
-        found = self._client.search_runs([experiment_id], f"tags.`{_KEY}` = '{key}'")
-        return found[0].info.run_id if found else None
+        runs = self._client.search_runs([experiment_id], f"tags.`{_KEY}` = '{key}'")
+        return runs[0].info.run_id if runs else None
 
     def _create(self, experiment_id: str, start: spool.Record) -> str:
         # Pass the name as an argument: as a tag, it clashes with the one that MLflow 1 invents.

@@ -23,8 +23,8 @@ class SavedModel:
         self._session = tf.Session(graph=tf.Graph())
         with self._session.graph.as_default():
             loaded = tf.saved_model.load(self._session, ["serve"], path)
-        found = dict(loaded.signature_def)
-        self._signature = found.get("serving_default") or found[min(found)]
+        signatures = dict(loaded.signature_def)
+        self._signature = signatures.get("serving_default") or signatures[min(signatures)]
 
     def predict(self, data: Any, params: Any = None) -> dict[str, np.ndarray]:
         """Returns the outputs by name; `data` is a dict of arrays, or the only input."""

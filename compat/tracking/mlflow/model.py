@@ -36,15 +36,15 @@ def log(
     """Logs a SavedModel with its signature and an input example; returns its URI.
 
     Args:
-      uri: the URI of the store, as `stores.store_uri` returns it.
-      run: the ID of the run, which has ended.
-      saved_model: the folder of the SavedModel.
-      inputs: the inputs of its signature `serving_default`, or of its only signature, by name.
-      outputs: the outputs of the same signature, by name.
-      example: a row of inputs by name; missing ones are zeros.
+      uri: The URI of the store, as `stores.store_uri` returns it.
+      run: The ID of the run, which has ended.
+      saved_model: The folder of the SavedModel.
+      inputs: The inputs of its signature `serving_default`, or of its only signature, by name.
+      outputs: The outputs of the same signature, by name.
+      example: A row of inputs by name; missing ones are zeros.
 
     Raises:
-      UserError: the run has not ended, or the store fails.
+      UserError: The run has not ended, or the store fails.
     """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     import mlflow
@@ -106,5 +106,5 @@ def _log(mlflow: Any, saved_model: str, inputs: Any, outputs: Any, example: Any)
 
 
 def _dtype(tensor: Tensor) -> Any:
-    found = np.dtype(tensor.dtype)
-    return np.dtype(str) if found.hasobject else found
+    dtype = np.dtype(tensor.dtype)
+    return np.dtype(str) if dtype.hasobject else dtype

@@ -44,7 +44,7 @@ def page(logdir: str) -> str:
 def _ids(logdir: str) -> list[str]:
     try:
         with open(os.path.join(logdir, FILE), encoding="ascii") as file:
-            found = file.read(516).split()  # Two ids of the greatest length, and two line ends.
+            ids = file.read(516).split()  # Two ids of the greatest length, and two line ends.
     except (OSError, ValueError):  # ValueError for a file that is not text.
         return []
-    return found if all(map(_ID.fullmatch, found)) else []
+    return ids if all(map(_ID.fullmatch, ids)) else []

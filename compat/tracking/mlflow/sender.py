@@ -87,8 +87,8 @@ def main() -> int:
         ending.start()
     if not os.path.exists(os.path.join(logdir, spool.SPOOL)):
         raise UserError(
-            f"log folder {args.logdir!r} holds no {spool.SPOOL}; expected that of a training with"
-            " MLflow; give its folder"
+            f"log folder {args.logdir!r} holds no {spool.SPOOL}; expected that of a run with "
+            "MLflow; give its folder"
         )
     if args.state:
         return _say_state(logdir)
@@ -124,9 +124,9 @@ def main() -> int:
 
 def _say_state(logdir: str) -> int:
     """Prints the number of delivered records and the sender of the rest; returns 1 for a rest."""
-    whole, left = sum(1 for _ in spool.read(logdir)), spool.pending(logdir)
-    print(f"{whole - left:,} of {whole:,} records are delivered; {_who_sends(logdir)}")
-    return 1 if left else 0
+    whole, pending = sum(1 for _ in spool.read(logdir)), spool.pending(logdir)
+    print(f"{whole - pending:,} of {whole:,} records are delivered; {_who_sends(logdir)}")
+    return 1 if pending else 0
 
 
 def _who_sends(logdir: str) -> str:
@@ -135,7 +135,7 @@ def _who_sends(logdir: str) -> str:
         if os.path.exists(path):
             lock(path, "").close()
     except UserError:
-        return f"a process sends the rest; {os.path.join(logdir, LOG)} says what it waits for"
+        return f"a process sends the rest; {os.path.join(logdir, LOG)} shows what it waits for"
     return "no process sends now"
 
 
@@ -147,13 +147,13 @@ def _arguments() -> argparse.Namespace:
         help="the store; MLFLOW_TRACKING_URI or the store in which the run began by default",
     )
     parser.add_argument(
-        "--state", action="store_true", help="say how many records are left, and send nothing"
+        "--state", action="store_true", help="print how many records are left, and send nothing"
     )
     parser.add_argument(
         "--follow",
         type=float,
         metavar="SECONDS",
-        help="go on until standard input ends, and SECONDS for the rest",
+        help="continue until standard input ends, and SECONDS for the rest",
     )
     return parser.parse_args()
 

@@ -100,18 +100,18 @@ def read(logdir: str, offset: int = 0) -> Iterator[tuple[Record, int]]:
                 yield record, offset
 
 
-def _is_record(found: Any) -> bool:
+def _is_record(record: Any) -> bool:
     """Returns whether a value has the fields of its kind, which all readers rely on."""
-    if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
+    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         return False
-    fields = _FIELDS.get(found["kind"])
-    if fields is None or not all(isinstance(found.get(name), fields[name]) for name in fields):
+    fields = _FIELDS.get(record["kind"])
+    if fields is None or not all(isinstance(record.get(name), fields[name]) for name in fields):
         return False
-    numbers = [value for value in found.values() if isinstance(value, int)]
-    points = found["values"].values() if found["kind"] == "metrics" else ()
+    numbers = [value for value in record.values() if isinstance(value, int)]
+    points = record["values"].values() if record["kind"] == "metrics" else ()
     return (
-        isinstance(found.get("tags", {}), dict)
-        and isinstance(found.get("store", ""), str)
+        isinstance(record.get("tags", {}), dict)
+        and isinstance(record.get("store", ""), str)
         and all(isinstance(point, (int, float)) for point in points)
         and all(abs(number) < 1 << 63 for number in numbers)
     )
@@ -183,8 +183,8 @@ def store(logdir: str) -> str | None:
         first = next((record for record, _ in read(logdir)), None)
     except OSError:
         return None
-    found = "" if first is None else first.get("store", "")
-    return found if re.fullmatch("sqlite:///(.*/)?mlflow[.]db", found) else None
+    uri = "" if first is None else first.get("store", "")
+    return uri if re.fullmatch("sqlite:///(.*/)?mlflow[.]db", uri) else None
 
 
 def abandoned(logdir: str) -> int | None:
@@ -214,9 +214,9 @@ def reason_refused(logdir: str, path: str, folder: str) -> str | None:
     root = os.path.realpath(logdir)
     walk = os.walk(path)
     below = (os.path.join(top, n) for top, folders, names in walk for n in (*folders, *names))
-    for found in itertools.chain([path], below):
-        if os.path.commonpath([root, os.path.realpath(found)]) != root:
-            return f"{found!r} lies outside the log folder {logdir!r}"
+    for each in itertools.chain([path], below):
+        if os.path.commonpath([root, os.path.realpath(each)]) != root:
+            return f"{each!r} lies outside the log folder {logdir!r}"
     # A backslash separates folders on a server that runs Windows.
     parts = re.split(r"[/\\]", folder)
     if folder and (".." in parts or parts[0] == "" or ":" in parts[0] or "\0" in folder):

@@ -78,8 +78,8 @@ def tracking_command(logdir: str, tracking_uri: str | None) -> str:
     """Returns the command that shows all runs, or the address of the server.
 
     Args:
-      logdir: the log folder.
-      tracking_uri: as for `store_uri`, as are the errors.
+      logdir: The log folder.
+      tracking_uri: As for `store_uri`, as are the errors.
     """
     uri = store_uri(tracking_uri, logdir)
     if _SERVER.match(uri):

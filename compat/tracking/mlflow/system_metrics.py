@@ -53,8 +53,8 @@ def sampled(place: Place, every: float) -> Iterator[None]:
 def folders(logdir: str) -> list[str]:
     """Returns the folders in a log folder that have samples, one for each task."""
     with contextlib.suppress(OSError):
-        found = sorted(os.scandir(os.path.join(logdir, FOLDER)), key=lambda entry: entry.name)
-        return [entry.path for entry in found if os.path.exists(os.path.join(entry, spool.SPOOL))]
+        entries = sorted(os.scandir(os.path.join(logdir, FOLDER)), key=lambda entry: entry.name)
+        return [entry.path for entry in entries if os.path.exists(os.path.join(entry, spool.SPOOL))]
     return []
 
 
@@ -90,13 +90,13 @@ class _Usage:
 
     def sample(self) -> dict[str, float]:
         """Returns the values by name."""
-        found = {
+        values = {
             "cpu_utilization_percentage": self._process.cpu_percent(),
             "memory_usage_megabytes": self._process.memory_info().rss / 1e6,
             "system_memory_usage_percentage": psutil.virtual_memory().percent,
         }
         now, first = psutil.net_io_counters(), self._network
         if now is not None and first is not None:  # A container may have no network interface.
-            found["network_receive_megabytes"] = (now.bytes_recv - first.bytes_recv) / 1e6
-            found["network_transmit_megabytes"] = (now.bytes_sent - first.bytes_sent) / 1e6
-        return found
+            values["network_receive_megabytes"] = (now.bytes_recv - first.bytes_recv) / 1e6
+            values["network_transmit_megabytes"] = (now.bytes_sent - first.bytes_sent) / 1e6
+        return values

@@ -164,13 +164,13 @@ class Tracker(Writer):
         if not self._await_delivery(status):
             self._say(self._leaving())
             return
-        left = self._left()
-        if left is None:
+        pending = self._left()
+        if pending is None:
             self._say(f"MLflow: {self._logdir!r} was removed, and with it what was not sent yet")
-        elif left:
+        elif pending:
             path = os.path.join(self._logdir, spool.SPOOL)
             self._say(
-                f"MLflow: {left} records were not delivered and wait in {path}; to send them: "
+                f"MLflow: {pending} records were not delivered and wait in {path}; to send them: "
                 + self._sending()
             )
         elif self._sender.returncode == REFUSED:

@@ -44,9 +44,9 @@ def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
             (length,) = struct.unpack("<Q", header[:-_CHECKSUM_BYTES])
             if header != _with_checksum(header[:-_CHECKSUM_BYTES]):
                 return
-            left = os.path.getsize(path) - file.tell()
+            available = os.path.getsize(path) - file.tell()
             # Compare before reading: a damaged length can be any number.
-            if left < length + _CHECKSUM_BYTES:
+            if available < length + _CHECKSUM_BYTES:
                 return
             body = file.read(length + _CHECKSUM_BYTES)
             try:
@@ -67,7 +67,7 @@ def trim(path: str, keep: Callable[[Event], bool]) -> None:
 
 
 class _Unchanged(Exception):
-    """The file has no events to remove, and is not changed."""
+    """Raised if a file has no events to remove, so that it is not changed."""
 
 
 class EventFile:

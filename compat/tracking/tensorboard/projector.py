@@ -30,7 +30,7 @@ def write(
     """Writes an embedding beside those that the run has; see `Writer.embedding`.
 
     Raises:
-      OSError: the folder cannot be written to.
+      OSError: The folder cannot be written to.
     """
     from google.protobuf import text_format  # type: ignore[import-untyped]
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig

@@ -9,8 +9,9 @@ import shlex
 class RunNames:
     """The folders to which a program writes events.
 
-    The names are final at the first point, when most programs have opened all writers. A single
-    folder has an empty name. A folder that is opened later is named relative to the common folder.
+    The names are final when the first point is written, since most programs have opened all writers
+    by then. A single folder has an empty name. A folder that is opened later is named relative to
+    the common folder.
     """
 
     def __init__(self) -> None:

@@ -39,13 +39,13 @@ class TensorBoard(Writer):
         """Opens the run folder.
 
         Args:
-          logdir: the run folder, created if it does not exist.
-          resume_step: the global step of the checkpoint from which the run resumes; None for a new
+          logdir: The run folder, created if it does not exist.
+          resume_step: The global step of the checkpoint from which the run resumes; None for a new
             run, whose folder must not contain events of another.
-          say: receives lines for the user.
+          say: Receives lines for the user.
 
         Raises:
-          UserError: the folder cannot be written to, another process is writing to it, or it
+          UserError: The folder cannot be written to, another process is writing to it, or it
             contains events and the run is new.
         """
         self._logdir = logdir
@@ -81,7 +81,7 @@ class TensorBoard(Writer):
         self._add(step, *(histogram_pb(tag, v[np.isfinite(v)]) for tag, v in values.items()))
 
     def images(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        """See `Writer.images`; raises a `ValueError` for anything else."""
+        """See `Writer.images`; raises a `ValueError` for arrays of another shape or type."""
         self._add(step, *(summaries.image_summary(tag, value) for tag, value in values.items()))
 
     def texts(self, step: int, values: Mapping[str, str]) -> None:

@@ -29,7 +29,7 @@ def test_the_sender_says_what_it_expects(tmp_path):
     )  # fmt: skip
     assert done.returncode == 1
     (line,) = done.stderr.decode().splitlines()
-    assert "holds no tracking.jsonl; expected that of a training with MLflow" in line
+    assert "holds no tracking.jsonl; expected that of a run with MLflow" in line
 
 
 def test_the_sender_loads_no_pandas(stored):
@@ -162,7 +162,7 @@ def test_the_state_is_what_is_delivered_and_who_sends_the_rest(stored):
     with files.lock(os.path.join(stored, spool.SENDING), ""):
         log = os.path.join(stored, "tracking.log")
         said = (
-            f"0 of 2 records are delivered; a process sends the rest; {log} says what it waits for"
+            f"0 of 2 records are delivered; a process sends the rest; {log} shows what it waits for"
         )
         assert state() == (1, said + "\n")
     subprocess.run(command, env=dict(os.environ, PYTHONPATH=root), timeout=150, check=True)
