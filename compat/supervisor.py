@@ -88,7 +88,7 @@ class Supervisor(Run, Coordinated):
         self._writer = summary_writer
         self.own = None
         # Arguments for graphs and sessions only; the legacy runtime passes them to TensorFlow's.
-        given = {
+        arguments = {
             "ready_op": ready_op,
             "ready_for_local_init_op": ready_for_local_init_op,
             "init_op": init_op,
@@ -98,7 +98,7 @@ class Supervisor(Run, Coordinated):
             "local_init_run_options": local_init_run_options,
             "summary_writer": summary_writer,
         }
-        self.graph_arguments = {k: v for k, v in given.items() if v is not self.USE_DEFAULT}
+        self.graph_arguments = {k: v for k, v in arguments.items() if v is not self.USE_DEFAULT}
         with contextlib.ExitStack() as contexts:
             # It adds operations for all tasks, so a surrounding `tf.device` must not place them.
             contexts.enter_context(self.graph.as_default())

@@ -20,7 +20,7 @@ def gather_rows() -> None:
     """Makes `embedding_lookup_sparse` read the rows that it needs; further calls do nothing."""
     lookups: Any = internals.load("tensorflow.python.ops.embedding_ops")
     operations: Any = lookups.array_ops
-    own: Any = types.ModuleType(operations.__name__)
-    vars(own).update(vars(operations))
-    own.unique = lambda x, **options: operations.unique_with_counts(x, **options)[:2]
-    lookups.array_ops = own
+    module: Any = types.ModuleType(operations.__name__)
+    vars(module).update(vars(operations))
+    module.unique = lambda x, **options: operations.unique_with_counts(x, **options)[:2]
+    lookups.array_ops = module

@@ -87,8 +87,8 @@ def _normalization(find: Callable[[str], Any], name: str) -> Any:
     try:
         return find(name)
     except ImportError:
-        own = tf1.keras.layers.Layer.__module__.partition(".")[0]
-    modules = (_import(package + _NORMALIZATION) for package in (own, "tf_keras"))
+        keras_package = tf1.keras.layers.Layer.__module__.partition(".")[0]
+    modules = (_import(package + _NORMALIZATION) for package in (keras_package, "tf_keras"))
     name = re.sub("(?i)norm$", lambda short: short.group() + "alization", name)
     return getattr(next(filter(None, modules)), name)
 
@@ -125,7 +125,7 @@ def _take_functions() -> None:
     """Lets an `input_fn` return a function of its elements, as it might with a strategy."""
     util: Any = importlib.import_module("tensorflow_estimator.python.estimator.util")
     parse = util.parse_input_fn_result
-    util.parse_input_fn_result = lambda found: parse(found() if callable(found) else found)
+    util.parse_input_fn_result = lambda inputs: parse(inputs() if callable(inputs) else inputs)
 
 
 def _with_chief(tf_config: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,13 +25,13 @@ def keep_order() -> None:
 def _without_pass(init: Any) -> Any:
     @functools.wraps(init)
     def create(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
-        own = tf1.ConfigProto()
+        default = tf1.ConfigProto()
         if config is not None:
-            own.CopyFrom(config)
-        rewrites = own.graph_options.rewrite_options
+            default.CopyFrom(config)
+        rewrites = default.graph_options.rewrite_options
         if rewrites.constant_folding == 0:  # The default value.
             # The value for off; TensorFlow has no public names for these values.
             rewrites.constant_folding = 2
-        init(self, target, graph, own)
+        init(self, target, graph, default)
 
     return create

@@ -18,12 +18,12 @@ from compat._tensorflow.release import tf1
 @functools.lru_cache(maxsize=None)
 def read_steps_when_due() -> None:
     """Makes `CheckpointSaverHook` read the step only when it may save; further calls do nothing."""
-    made = tf1.train.CheckpointSaverHook
-    init = made.__init__
+    hook_class = tf1.train.CheckpointSaverHook
+    init = hook_class.__init__
 
     @functools.wraps(init)
     def create(hook: Any, *args: Any, **kwargs: Any) -> None:
         init(hook, *args, **kwargs)
         private.expect_single_steps(hook)
 
-    made.__init__ = create
+    hook_class.__init__ = create

@@ -51,11 +51,11 @@ def compare(
         entry = name if part is None else part.full_name
         known.add(entry)
         shape = variable.shape.as_list() if part is None else part.full_shape
-        own = _kind(variable.dtype.base_dtype.name, shape)
+        expected = _kind(variable.dtype.base_dtype.name, shape)
         if entry not in entries:
             different[f"{entry} is missing"] = None
-        elif entries[entry] != own:
-            different[f"{entry} is {entries[entry]} instead of {own}"] = None
+        elif entries[entry] != expected:
+            different[f"{entry} is {entries[entry]} instead of {expected}"] = None
         else:
             same.append(name)
     unknown = [f"{name} is unknown here" for name in sorted(set(entries) - known)]

@@ -90,20 +90,20 @@ def unfinished(prefix: str) -> Iterator[str]:
     kill, the next process that holds the log folder's lock removes it.
     """
     folder, name = os.path.split(prefix)
-    own = os.path.join(folder, f"{UNFINISHED}{token()}-{next(_number)}")
+    temporary = os.path.join(folder, f"{UNFINISHED}{token()}-{next(_number)}")
     try:
-        tf1.gfile.MakeDirs(own)
-        yield os.path.join(own, name)
+        tf1.gfile.MakeDirs(temporary)
+        yield os.path.join(temporary, name)
     finally:
         with contextlib.suppress(tf1.errors.OpError):
-            tf1.gfile.DeleteRecursively(own)
+            tf1.gfile.DeleteRecursively(temporary)
 
 
 def finish(begun: str, prefix: str) -> None:
     """Renames the files of a complete checkpoint; the index comes last, since readers need it."""
     folder, name = os.path.split(begun)
-    found = [file for file in tf1.gfile.ListDirectory(folder) if file.startswith(f"{name}.")]
-    for file in sorted(found, key=lambda file: (file == f"{name}.index", file)):
+    written = [file for file in tf1.gfile.ListDirectory(folder) if file.startswith(f"{name}.")]
+    for file in sorted(written, key=lambda file: (file == f"{name}.index", file)):
         tf1.gfile.Rename(os.path.join(folder, file), prefix + file[len(name) :], overwrite=True)
 
 
@@ -173,8 +173,8 @@ def fitted(
     Raises `UserError` if names, shapes or dtypes differ. With `others` the checkpoint may have more
     variables, such as optimizer slots.
     """
-    found = compare(stored_values(values), variables, slices)
-    problems = [*found.different, *([] if others else found.unknown)]
+    differences = compare(stored_values(values), variables, slices)
+    problems = [*differences.different, *([] if others else differences.unknown)]
     if problems:
         raise unfit(prefix, problems)
     return {

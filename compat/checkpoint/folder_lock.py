@@ -91,11 +91,11 @@ class FolderLock:
     def __init__(self, folder: str) -> None:
         with _mutex:
             self._path = folder if "://" in folder else os.path.realpath(folder)
-            found = _held.get(self._path)
-            if found is None or not found.is_in_place():
-                found = _held[self._path] = _Holding(folder)
-            found.users += 1
-            self._holding = found
+            holding = _held.get(self._path)
+            if holding is None or not holding.is_in_place():
+                holding = _held[self._path] = _Holding(folder)
+            holding.users += 1
+            self._holding = holding
 
     def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
         """Returns the variables and descriptors by which a child process shares this lock."""
@@ -120,7 +120,7 @@ class FolderLock:
 
 
 class _Holding:
-    """The lock of this process on one folder; without a descriptor if there are no locks."""
+    """The lock of this process on one folder; `descriptor` is None if locks are not available."""
 
     def __init__(self, folder: str) -> None:
         self.users = 0
@@ -149,14 +149,14 @@ class _Holding:
             return
         # A full disk may have no room for the holder's name; the folder is locked nevertheless.
         with contextlib.suppress(OSError):
-            found = _read(self.descriptor)
-            earlier = found.get("token")
+            stored = _read(self.descriptor)
+            earlier = stored.get("token")
             if earlier is not None and earlier != token():
                 _remove_unfinished(folder, earlier)
             remove_abandoned(folder)
             now = time.strftime("%Y-%m-%d %H:%M:%S %z")
             holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
-            holder.update(found if self._is_inherited else {})  # The launcher is the holder.
+            holder.update(stored if self._is_inherited else {})  # The launcher is the holder.
             os.ftruncate(self.descriptor, 0)
             text = json.dumps({**holder, "token": token()}) + "\n"
             os.pwrite(self.descriptor, text.encode(), 0)
@@ -192,11 +192,11 @@ class _Holding:
 
 def _missing(folder: str) -> list[str]:
     """Returns the missing ones of the folder and its parents, the innermost first."""
-    found = []
+    missing = []
     while not os.path.lexists(folder):
-        found.append(folder)
+        missing.append(folder)
         folder = os.path.dirname(folder)
-    return found
+    return missing
 
 
 def _locked(folder: str, path: str) -> int:
@@ -237,12 +237,12 @@ def _is_at(descriptor: int, path: str) -> bool:
 
 
 def _busy(folder: str, holder: dict[str, Any]) -> str:
-    who = "another process"
+    owner = "another process"
     if holder:
-        who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+        owner = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
     return (
-        f"log folder {folder} is in use by {who}; wait until that run has ended, end it, or choose "
-        "another log folder"
+        f"log folder {folder} is in use by {owner}; wait until that run has ended, end it, or "
+        "choose another log folder"
     )
 
 
@@ -250,9 +250,9 @@ def _read(descriptor: int) -> dict[str, Any]:
     """Returns the holder that the file names; {} if its contents are not valid."""
     kinds = {"host": str, "pid": int, "since": str, "token": str}
     try:
-        found = json.loads(os.pread(descriptor, 4096, 0).decode())
-        valid = all(isinstance(found[name], kind) for name, kind in kinds.items())
-        return dict(found) if valid and _TOKEN.fullmatch(found["token"]) else {}
+        content = json.loads(os.pread(descriptor, 4096, 0).decode())
+        valid = all(isinstance(content[name], kind) for name, kind in kinds.items())
+        return dict(content) if valid and _TOKEN.fullmatch(content["token"]) else {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
 

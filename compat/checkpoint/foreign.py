@@ -39,9 +39,11 @@ def _variables(saver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     listed = private.listed_by(saver)
     if not isinstance(listed, dict):
         listed = {getattr(variable, "name", "").partition(":")[0]: variable for variable in listed}
-    found = {name: variable for name, variable in listed.items() if hasattr(variable, "get_shape")}
-    slices = {name: private.slice_info(variable) for name, variable in found.items()}
-    return found, slices
+    variables = {
+        name: variable for name, variable in listed.items() if hasattr(variable, "get_shape")
+    }
+    slices = {name: private.slice_info(variable) for name, variable in variables.items()}
+    return variables, slices
 
 
 def install() -> None:

@@ -83,10 +83,10 @@ class CheckpointIO:
         Raises:
           UserError: the folder is that of an earlier run, but has no checkpoint to resume from.
         """
-        found = self.history()
-        if self.folder and not found:
+        paths = self.history()
+        if self.folder and not paths:
             self._check_unnamed(self.folder)
-        return found
+        return paths
 
     def hold_to_resume(self) -> CheckpointIO:
         """Holds the folder for TensorFlow's hooks, by `hold`, and checks it, by `resumable`."""
@@ -138,14 +138,14 @@ class CheckpointIO:
             time.sleep(every)
 
     def _check_unnamed(self, folder: str) -> None:
-        """Raises `UserError` if the folder is that of an earlier run, but `history` is empty."""
+        """Raises `UserError` if the file `checkpoint` does not name existing checkpoints."""
         newest, _ = _named(folder)
-        own = re.compile(re.escape(self._basename) + r"-(\d+)\.index")
-        found = [match for match in map(own.fullmatch, files.in_folder(folder)) if match]
+        pattern = re.compile(re.escape(self._basename) + r"-(\d+)\.index")
+        unnamed = [match for match in map(pattern.fullmatch, files.in_folder(folder)) if match]
         there = f"names {newest}, which is not there" if newest else "names none of them"
         anew = "choose another log folder to start anew"
-        if found:
-            last = max(found, key=lambda match: int(match.group(1))).group()[: -len(".index")]
+        if unnamed:
+            last = max(unnamed, key=lambda match: int(match.group(1))).group()[: -len(".index")]
             raise UserError(
                 f"log folder {folder} holds checkpoints up to {last}, and its file `checkpoint` "
                 f'{there}; write the line model_checkpoint_path: "{last}" to that file to resume, '

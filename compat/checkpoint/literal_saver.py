@@ -14,8 +14,8 @@ class LiteralSaver(tf1.train.Saver):
     def recover_last_checkpoints(self, checkpoint_paths: Any) -> None:
         names = {pattern(tf1.compat.as_str(path)): path for path in checkpoint_paths}
         super().recover_last_checkpoints(list(names))
-        found = [(names[path], time) for path, time in self._last_checkpoints]
-        self.set_last_checkpoints_with_time(found)
+        recovered = [(names[path], time) for path, time in self._last_checkpoints]
+        self.set_last_checkpoints_with_time(recovered)
 
     def _MaybeDeleteOldCheckpoints(self, *args: Any, **kwargs: Any) -> None:  # noqa: N802
         waiting = self._checkpoints_to_be_deleted

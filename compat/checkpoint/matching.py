@@ -49,13 +49,15 @@ def dtype_name(value: np.ndarray) -> str:
 def match(old: Stored, like: Stored, options: MatchOptions) -> list[Match]:
     """Finds an old value for each variable of the program's own checkpoint, `like`, by name."""
     _check(old.values, like.values, options)
-    found = [_match(name, old, like, options) for name in sorted(like.values)]
-    left = unused(old, found)
+    matches = [_match(name, old, like, options) for name in sorted(like.values)]
+    remaining = unused(old, matches)
     return [
         m
         if m.value is not None
-        else replace(m, alike=[n for n in left if _is_alike(old.values[n], like.values[m.name])])
-        for m in found
+        else replace(
+            m, alike=[n for n in remaining if _is_alike(old.values[n], like.values[m.name])]
+        )
+        for m in matches
     ]
 
 
@@ -69,19 +71,19 @@ def unused(old: Stored, matches: Sequence[Match]) -> list[str]:
 
 def _check(old: Values, like: Values, options: MatchOptions) -> None:
     for target, source in sorted(options.renames.items()):
-        given = f"--rename={source}:{target}"
+        argument = f"--rename={source}:{target}"
         if source not in old:
             raise UserError(
-                f"{given} names {source}, which is not in the old checkpoint; give one of its "
+                f"{argument} names {source}, which is not in the old checkpoint; give one of its "
                 "names, which are listed if OLD is given alone"
             )
         if target not in like:
             raise UserError(
-                f"{given} names {target}, which is not in the checkpoint of --like; give one of "
+                f"{argument} names {target}, which is not in the checkpoint of --like; give one of "
                 "its names"
             )
         if _matches(target, options.fresh):
-            raise UserError(f"{given} and --fresh both say what {target} is; give one of them")
+            raise UserError(f"{argument} and --fresh both determine {target}; give one of them")
     for option, patterns in (("fresh", options.fresh), ("cast", options.cast)):
         for pattern in patterns:
             if not any(_matches(name, [pattern]) for name in like):
@@ -119,14 +121,14 @@ def _by_rule(name: str, old: Stored, like: Stored, options: MatchOptions) -> Mat
     """Finds the value of a slot by its variable, and the value of a counter by its kind."""
     slot, expected = like.slots.get(name), like.values[name]
     if slot is None:
-        found = counter_value(old, like, name, options.betas)
-        value = None if found.value is None else found.value.astype(expected.dtype)
+        computed = counter_value(old, like, name, options.betas)
+        value = None if computed.value is None else computed.value.astype(expected.dtype)
     else:
-        found = slot_value(old, options.renames.get(slot.variable, slot.variable), slot)
-        value = found.value
+        computed = slot_value(old, options.renames.get(slot.variable, slot.variable), slot)
+        value = computed.value
     if value is None:
-        return Match(name, found.how)
-    return _taken(name, found.how, value, found.source, expected, options)
+        return Match(name, computed.how)
+    return _taken(name, computed.how, value, computed.source, expected, options)
 
 
 def _taken(

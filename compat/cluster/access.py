@@ -58,10 +58,10 @@ def is_loopback(host: str) -> bool:
     if is_written_loopback(host):
         return True
     try:
-        found = socket.getaddrinfo(host, None)
+        infos = socket.getaddrinfo(host, None)
     except (OSError, UnicodeError):
         return False
-    return all(is_written_loopback(str(entry[4][0])) for entry in found)
+    return all(is_written_loopback(str(entry[4][0])) for entry in infos)
 
 
 def is_written_loopback(host: str) -> bool:

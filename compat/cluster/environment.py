@@ -111,11 +111,11 @@ def check_agreement(cluster: ClusterSpec, task: Task, environment: Mapping[str, 
 
 
 def _check_tf_config(cluster: ClusterSpec, task: Task, text: str) -> None:
-    managed, own = cluster_from_tf_config(text)
-    if own != task:
+    managed, own_task = cluster_from_tf_config(text)
+    if own_task != task:
         raise UserError(
             f"--job_name={task.job} --task_index={task.index} contradicts TF_CONFIG, whose task is "
-            f"{own.job} {own.index}; {_LEAVE_OUT}"
+            f"{own_task.job} {own_task.index}; {_LEAVE_OUT}"
         )
     if task.job == "evaluator":
         return  # An evaluator is in no cluster.

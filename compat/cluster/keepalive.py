@@ -34,14 +34,14 @@ def begin(ports: Container[int], timeout: float) -> None:
 
 
 def _limit_if_to(ports: Container[int], descriptor: int, timeout: float) -> None:
-    found = socket.socket(fileno=descriptor)
+    connection = socket.socket(fileno=descriptor)
     try:
-        is_ip = found.family in (socket.AF_INET, socket.AF_INET6)
-        if is_ip and found.type == socket.SOCK_STREAM and found.getpeername()[1] in ports:
+        is_ip = connection.family in (socket.AF_INET, socket.AF_INET6)
+        if is_ip and connection.type == socket.SOCK_STREAM and connection.getpeername()[1] in ports:
             pause = max(1, int(timeout / _PROBES))
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))
     finally:
-        found.detach()  # gRPC owns the socket, and closes it.
+        connection.detach()  # gRPC owns the socket, and closes it.

@@ -20,7 +20,7 @@ _STAND_INS = (*_CHIEFS, "learner", "trainer", "worker")
 class Role(enum.Enum):
     """The role of one task in a run; the value describes it."""
 
-    SERVE = "hold variables or compute what others hand out, until told that training has ended"
+    SERVE = "store variables or run the operations of others, until training has ended"
     TRAIN = "hand out its own updates"
     TRAIN_AS_CHIEF = "hand out its own updates; initialize, save and report"
     COORDINATE = "hand out the updates of all workers; initialize, save and report"
@@ -76,12 +76,12 @@ def role(task: Task, cluster: ClusterSpec, has_coordinator: bool) -> Role:
 
 def trainers(cluster: ClusterSpec, has_coordinator: bool) -> list[Task]:
     """Returns the training tasks, the chief first: all but ps, or only a coordinating chief."""
-    found = [
+    tasks = [
         task
         for task in all_tasks(cluster)
         if role(task, cluster, has_coordinator) is not Role.SERVE
     ]
-    return sorted(found, key=lambda task: task != chief_task(cluster))
+    return sorted(tasks, key=lambda task: task != chief_task(cluster))
 
 
 def num_workers(cluster: ClusterSpec, has_coordinator: bool) -> int:

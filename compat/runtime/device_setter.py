@@ -103,13 +103,13 @@ def stored_bytes(variables: Iterable[Any], servers: int) -> list[int]:
 
     A variable of unknown shape counts 0, a string the size of a pointer.
     """
-    found = [0] * servers
+    sizes = [0] * servers
     for variable in variables:
         task = re.search(r"/job:ps/.*task:(\d+)", task_device(variable.op))
         if task and int(task.group(1)) < servers:
             size = (variable.shape.num_elements() or 0) * variable.dtype.base_dtype.size
-            found[int(task.group(1))] += size
-    return found
+            sizes[int(task.group(1))] += size
+    return sizes
 
 
 def describe_load(stored: Sequence[int]) -> str:

@@ -67,8 +67,8 @@ class Runtime(abc.ABC):
 
     def server_at(self, target: str) -> Cluster | None:
         """Returns the server of the task whose session connects to `target`."""
-        own = [each for each in self._servers if each.target == target and not each.serves]
-        return own[-1] if own and self.server is not None else self.server
+        servers = [each for each in self._servers if each.target == target and not each.serves]
+        return servers[-1] if servers and self.server is not None else self.server
 
     @abc.abstractmethod
     def device(self, setter: Any) -> ContextManager[None]:
@@ -238,17 +238,17 @@ def runtime_from(argv: list[str], default: str = "legacy") -> str:
     Raises:
       UserError: `--ahead` is not followed by a number of calls.
     """
-    found = default
+    name_of_runtime = default
     for word in [word for word in argv[1:] if word.startswith(("--runtime=", "--ahead="))]:
         name, _, value = word.partition("=")
         argv.remove(word)
         if name == "--runtime":
-            found = value
+            name_of_runtime = value
         elif value.isdecimal():
             begin(int(value))
         else:
             raise UserError(f"{word} was given; expected a number of calls, such as --ahead=20")
-    return found
+    return name_of_runtime
 
 
 def selected() -> str | None:

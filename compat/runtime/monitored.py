@@ -77,14 +77,16 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     scaffold = scaffold or tf1.train.Scaffold()
     summary_dir = summary_dir or checkpoint_dir
 
-    own: list[Any] = []
+    standard_hooks: list[Any] = []
     saves = False
     if is_chief:
-        own += chief_only_hooks or []
+        standard_hooks += chief_only_hooks or []
         if summary_dir and (log_step_count_steps or 0) > 0:
-            own.append(tf1.train.StepCounterHook(log_step_count_steps, output_dir=summary_dir))
+            standard_hooks.append(
+                tf1.train.StepCounterHook(log_step_count_steps, output_dir=summary_dir)
+            )
         if summary_dir and max(summary_steps or 0, summary_secs or 0) > 0:
-            own.append(
+            standard_hooks.append(
                 tf1.train.SummarySaverHook(
                     summary_steps, summary_secs, summary_dir, scaffold=scaffold
                 )
@@ -92,7 +94,7 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
         if checkpoint_dir and max(save_secs or 0, save_steps or 0) > 0:
             saves = True
             graph = {} if save_graph_def else {"save_graph_def": False}
-            own.append(
+            standard_hooks.append(
                 tf1.train.CheckpointSaverHook(
                     checkpoint_dir, save_secs, save_steps, scaffold=scaffold, **graph
                 )
@@ -103,7 +105,7 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
             is_chief,
             checkpoint_dir,
             scaffold,
-            [*own, *(hooks or [])],  # In TensorFlow's order.
+            [*standard_hooks, *(hooks or [])],  # In TensorFlow's order.
             config,
             stop_grace_period_secs,
             max_wait_secs,
@@ -132,18 +134,18 @@ def MonitoredSession(
     creator = session_creator or tf1.train.ChiefSessionCreator()
     is_chief = type(creator) is tf1.train.ChiefSessionCreator
     known = is_chief or type(creator) is tf1.train.WorkerSessionCreator
-    given = private.creator_arguments(creator) if known else {}
+    arguments = private.creator_arguments(creator) if known else {}
     return current_runtime().monitored_session(
         MonitoredArguments(
-            given.get("master", ""),
+            arguments.get("master", ""),
             is_chief,
-            given.get("checkpoint_dir"),
-            given.get("scaffold") or tf1.train.Scaffold(),
+            arguments.get("checkpoint_dir"),
+            arguments.get("scaffold") or tf1.train.Scaffold(),
             hooks or [],
-            given.get("config"),
+            arguments.get("config"),
             stop_grace_period_secs,
-            given.get("max_wait_secs", 7200),
-            checkpoint_file=given.get("checkpoint_filename_with_path"),
+            arguments.get("max_wait_secs", 7200),
+            checkpoint_file=arguments.get("checkpoint_filename_with_path"),
             creator=None if known else creator,
         )
     )

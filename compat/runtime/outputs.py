@@ -45,10 +45,10 @@ class Packed(NamedTuple):
                     f"beside {', '.join(map(str, known))}"
                 )
         chosen = {n: known[n] if n in known else self.outputs[n] for n in names}
-        found = pack(lambda: chosen, global_step)
-        left_out = {*self.operations().values()} - {*found.operations().values()}
+        selected = pack(lambda: chosen, global_step)
+        left_out = {*self.operations().values()} - {*selected.operations().values()}
         is_whole = has_all_inputs and not left_out
-        return found._replace(summary=self.summary if is_whole else None)
+        return selected._replace(summary=self.summary if is_whole else None)
 
 
 def structured(values: Mapping[str, Any], structures: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,9 +59,9 @@ def structured(values: Mapping[str, Any], structures: Mapping[str, Any]) -> dict
       structures: by name, lists, tuples and dicts with names of values as leaves.
     """
     parts = {name for each in structures.values() for name in tf.nest.flatten(each)}
-    found = {name: value for name, value in values.items() if name not in parts}
-    found.update((n, tf.nest.map_structure(values.get, each)) for n, each in structures.items())
-    return found
+    whole = {name: value for name, value in values.items() if name not in parts}
+    whole.update((n, tf.nest.map_structure(values.get, each)) for n, each in structures.items())
+    return whole
 
 
 def _flattened(outputs: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -97,7 +97,7 @@ def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], An
     """
     key = tf1.GraphKeys.SUMMARIES
     earlier = len(tf1.get_collection(key))
-    with recorded() as made, warnings.catch_warnings():
+    with recorded() as recording, warnings.catch_warnings():
         # TensorFlow warns that its 2.x writers do not record operations of `tf1.summary`.
         warnings.filterwarnings("ignore", "Cannot activate TF2 compatibility")
         outputs, step = function(), global_step()
@@ -132,7 +132,7 @@ def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], An
         others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
         summary = tf1.summary.merge(summaries) if summaries else None
     packed = Packed(names, vector, others, tensors, summary, outputs, structures)
-    warn_of_left_out(made, packed.flat())
+    warn_of_left_out(recording, packed.flat())
     return packed
 
 

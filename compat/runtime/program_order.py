@@ -46,17 +46,17 @@ class Recorded:
 def recorded() -> Iterator[Recorded]:
     """Records the operations that are added to the default graph."""
     graph = tf1.get_default_graph()
-    found = Recorded(graph)
+    recording = Recorded(graph)
 
     def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         first = len(graph.get_operations())
         try:
             return next_creator(**kwargs)
         finally:
-            found.of_variables.update(graph.get_operations()[first:])
+            recording.of_variables.update(graph.get_operations()[first:])
 
     with tf.variable_creator_scope(create):
-        yield found
+        yield recording
 
 
 def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]:
@@ -68,25 +68,26 @@ def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]
     """
     order = private.automatic_control_dependencies()
     private.accept_unused()  # TensorFlow would warn of unused operations, but they run.
-    with recorded() as made:
-        graph, shown = made.graph, made.before  # If the function fails, nothing is ordered.
+    with recorded() as recording:
+        graph = recording.graph
+        shown = recording.before  # If the function fails, nothing is ordered.
         try:
             with order:
                 try:
-                    found = function()
-                    shown = [*made.before, *made.operations()]
+                    result = function()
+                    shown = [*recording.before, *recording.operations()]
                 finally:
                     graph.get_operations = lambda: shown  # TensorFlow orders only these operations.
         finally:
             del graph.get_operations
-    own = made.operations()
-    _in_order.setdefault(graph, set()).update(own)
+    operations = recording.operations()
+    _in_order.setdefault(graph, set()).update(operations)
     effects = [op for op in graph.get_operations() if op in order.ops_which_must_run]
     _warn(
-        [op.name for op in beside(own, [found, effects]) if op.type.startswith(_ACTING)],
+        [op.name for op in beside(operations, [result, effects]) if op.type.startswith(_ACTING)],
         "TensorFlow has no order for it in a loop of 1.x; let a value of the loop depend on it",
     )
-    return found, [op for op in effects if op.type not in _READING]
+    return result, [op for op in effects if op.type not in _READING]
 
 
 def beside(effects: Sequence[Any], values: Any) -> list[Any]:
@@ -112,10 +113,10 @@ def after(effects: Sequence[Any], values: Any) -> Any:
         return tf.nest.map_structure(tf.identity, values, expand_composites=True)
 
 
-def warn_of_left_out(made: Recorded, fetched: Sequence[Any]) -> None:
+def warn_of_left_out(recording: Recorded, fetched: Sequence[Any]) -> None:
     """Warns, in one line, of the assignments of a step that nothing runs."""
     # The handles of a function's variables are outside of the function.
-    outside = {id(inner): outer for outer, inner in getattr(made.graph, "captures", ())}
+    outside = {id(inner): outer for outer, inner in getattr(recording.graph, "captures", ())}
     keys = tf1.GraphKeys
     names = {
         id(getattr(variable, "handle", None)): variable.name.partition(":")[0]
@@ -123,9 +124,9 @@ def warn_of_left_out(made: Recorded, fetched: Sequence[Any]) -> None:
         for variable in tf1.get_collection(key)
     }
     metrics = [getattr(v, "handle", None) for v in tf1.get_collection(keys.METRIC_VARIABLES)]
-    run = _in_order.get(made.graph, set()).union(dependencies(fetched))
-    left = []
-    for op in made.operations():
+    run = _in_order.get(recording.graph, set()).union(dependencies(fetched))
+    never_run = []
+    for op in recording.operations():
         if op in run or not op.type.startswith(_WRITING) or not len(op.inputs):
             continue
         target = op.inputs[0]
@@ -135,9 +136,9 @@ def warn_of_left_out(made: Recorded, fetched: Sequence[Any]) -> None:
         name = names.get(id(handle), target.op.name)
         of_replicas = any(_OF_REPLICAS in each.type for each in dependencies([op]))
         if not of_replicas and _LOCAL_STEP not in name and not any(handle is m for m in metrics):
-            left.append(f"{op.name} (to {name})")
+            never_run.append(f"{op.name} (to {name})")
     _warn(
-        left,
+        never_run,
         "no value that the step returns depends on it; return the operation as well, or let a "
         "value depend on it by tf.control_dependencies",
     )

@@ -41,18 +41,18 @@ class Saver(metaclass=abc.ABCMeta):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Saver:
         """Returns a saver of the current runtime, which is also an instance of `cls`."""
-        own: type[Saver] = current_runtime().saver_class
-        if issubclass(cls, own):
-            own = cls
+        kind: type[Saver] = current_runtime().saver_class
+        if issubclass(cls, kind):
+            kind = cls
         elif cls is not Saver:
-            own = types.new_class(cls.__name__, (cls, own))
-        return super().__new__(own)
+            kind = types.new_class(cls.__name__, (cls, kind))
+        return super().__new__(kind)
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
         """Returns the saver of a `SaverDef`."""
-        made: Callable[..., Saver] = Saver
-        return made(saver_def=saver_def, name=import_scope)
+        create: Callable[..., Saver] = Saver
+        return create(saver_def=saver_def, name=import_scope)
 
     def save(self, sess: Any, save_path: str, global_step: Any = None, **kwargs: Any) -> Any:
         """Writes a checkpoint, and adds it to the folder's `checkpoint` file.

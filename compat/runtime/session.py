@@ -46,13 +46,13 @@ class Step(abc.ABC):
           UserError: the step has no value of this name.
         """
         parts = {**self.tensors, **self.operations_by_name}
-        found = {**parts, **structured(parts, self.structures)}
-        if name not in found:
+        by_name = {**parts, **structured(parts, self.structures)}
+        if name not in by_name:
             raise UserError(
                 f"a step has no value {name!r}; return it from the step's function, beside "
                 + ", ".join(sorted(self.tensors))
             )
-        return found[name]
+        return by_name[name]
 
     @abc.abstractmethod
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> Any:
@@ -91,8 +91,8 @@ class Step(abc.ABC):
         if not self.structures:
             return dict(values)
         types = {n: tensor.dtype.as_numpy_dtype for n, tensor in self.tensors.items()}
-        found = {n: types[n](v) if isinstance(v, float) else v for n, v in values.items()}
-        whole = structured(found, self.structures)
+        typed = {n: types[n](v) if isinstance(v, float) else v for n, v in values.items()}
+        whole = structured(typed, self.structures)
         return {n: v if n in self.structures else values[n] for n, v in whole.items()}
 
 
@@ -187,10 +187,10 @@ def number_of_updates(stacked: Sequence[Any], count: int | None) -> int:
         return 1 if count is None else count
     rows = sorted({len(array) for array in stacked})
     if len(rows) > 1 or count not in (None, rows[0]):
-        asked = "" if count is None else f", and count={count}"
+        count_given = "" if count is None else f", and count={count}"
         raise UserError(
-            f"run_many was given arrays of {' and '.join(map(str, rows))} rows{asked}; pass as "
-            "many rows in each, and no count"
+            f"run_many was given arrays of {' and '.join(map(str, rows))} rows{count_given}; "
+            "pass as many rows in each, and no count"
         )
     return rows[0]
 

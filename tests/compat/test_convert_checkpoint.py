@@ -274,8 +274,8 @@ REFUSALS = {
     "not in the checkpoint of --like; give one of its names",
     "twice": "--rename=weights/Variable_1:hidden/kernel names hidden/kernel twice; give "
     "each new name once",
-    "renamed_and_fresh": "--rename=weights/Variable:hidden/kernel and --fresh both say what "
-    "hidden/kernel is; give one of them",
+    "renamed_and_fresh": "--rename=weights/Variable:hidden/kernel and --fresh both determine "
+    "hidden/kernel; give one of them",
     "nothing_fresh": "--fresh=*/Adagrad fits no variable of the checkpoint of --like; give one of "
     "its names, or a pattern such as '*/Adam'",
     "nothing_cast": "--cast=step fits no variable of the checkpoint of --like; give one of its "

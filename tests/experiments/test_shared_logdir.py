@@ -98,5 +98,5 @@ def test_tasks_have_to_agree_on_the_flag(tasks: Any, tmp_path: Path, runtime: st
     ps = cluster.start("ps", 0, *flags, logdir=tmp_path / "log")
     chief = cluster.start("worker", 0, *flags, "--shared_logdir", logdir=tmp_path / "log").wait()
     assert chief.code == 2
-    assert "/job:ps/task:0 did not say which log folder it has; start all tasks with" in chief.err
+    assert "/job:ps/task:0 did not report its log folder; start all tasks with" in chief.err
     assert ps.wait().left_running() == []

@@ -40,8 +40,8 @@ def main(argv: list[str]) -> int:
             raise UserError(f"--{name} is for {what}, and OLD={options.old}; leave it out")
     pairs = _pairs(options.rename, options.renames)
     betas = _betas(options.betas)
-    told = pairs or options.fresh or options.cast or options.betas
-    if options.like is None and not is_graph and (options.new or told):
+    changes_weights = pairs or options.fresh or options.cast or options.betas
+    if options.like is None and not is_graph and (options.new or changes_weights):
         raise UserError(
             "--like is missing; give a checkpoint of the program that will resume, which a "
             "run of one step writes"
@@ -85,7 +85,7 @@ def _convert(old: Stored, like: Stored, how: MatchOptions, options: argparse.Nam
     if options.new is None:
         print(f"\nall {len(matches)} variables have a value; name a folder after OLD to write them")
     else:
-        values = {found.name: found.value for found in matches if found.value is not None}
+        values = {each.name: each.value for each in matches if each.value is not None}
         written = stores.write(options.new, like, values)
         print(f"\nwrote {written}")
     report.write(options.report, {**content, "written": written})
@@ -169,15 +169,15 @@ def _pairs(flags: Sequence[str], path: str | None) -> list[Rename]:
             if pair:
                 pairs.append((f"{path}:{number}: {pair}", pair))
     renames: dict[str, Rename] = {}
-    for given, pair in pairs:
+    for argument, pair in pairs:
         # The last colon: some programs saved their variables as "name:0".
         old, _, new = (part.strip() for part in pair.rpartition(":"))
         if not (old and new):
-            raise UserError(f"{given} is not a pair of names; give OLD_NAME:NEW_NAME")
+            raise UserError(f"{argument} is not a pair of names; give OLD_NAME:NEW_NAME")
         if old.count("*") != new.count("*"):
-            raise UserError(f"{given} has * in one name only; give as many in the other")
-        if renames.setdefault(new, Rename(given, old, new)).old != old:
-            raise UserError(f"{given} names {new} twice; give each new name once")
+            raise UserError(f"{argument} has * in one name only; give as many in the other")
+        if renames.setdefault(new, Rename(argument, old, new)).old != old:
+            raise UserError(f"{argument} names {new} twice; give each new name once")
     return list(renames.values())
 
 
@@ -185,7 +185,7 @@ def _expanded(
     renames: Sequence[Rename], old: Sequence[str], new: Sequence[str]
 ) -> Mapping[str, str]:
     """Returns the old names by the new ones; a pair comes before a rule, a rule before the next."""
-    found = {rename.new: rename.old for rename in renames if "*" not in rename.old}
+    exact = {rename.new: rename.old for rename in renames if "*" not in rename.old}
     for rename in renames:
         if "*" not in rename.old:
             continue
@@ -198,11 +198,11 @@ def _expanded(
                 f"{rename.given} fits no variable of the old checkpoint and one of --like; give "
                 "names that both have, with * for the part that is the same"
             )
-        taken = set(found.values())
+        taken = set(exact.values())
         for target, name in fitting.items():
             if name not in taken:
-                found.setdefault(target, name)
-    return found
+                exact.setdefault(target, name)
+    return exact
 
 
 def _filled(name: str, texts: Sequence[str]) -> str:

@@ -44,29 +44,29 @@ class Graph:
     def variables(self) -> dict[str, Any]:
         """Each `VariableDef`, by the operation that is the variable."""
         kind = internals.load("tensorflow.core.framework.variable_pb2").VariableDef
-        found: dict[str, Any] = {}
+        variables: dict[str, Any] = {}
         for collection in _COLLECTIONS:
             for text in self.meta.collection_def[collection].bytes_list.value:
                 variable = kind.FromString(text)
-                found[operation(variable.variable_name)] = variable
-        return found
+                variables[operation(variable.variable_name)] = variable
+        return variables
 
     def needed(self, names: Iterable[str], stops: Iterable[str] = ()) -> set[str]:
         """Returns the operations that these need, and they themselves; none behind `stops`."""
-        nodes, waiting, found = self.nodes, list(names), set()
+        nodes, waiting, reached = self.nodes, list(names), set()
         while waiting:
             name = waiting.pop()
-            if name not in found and name in nodes:
-                found.add(name)
+            if name not in reached and name in nodes:
+                reached.add(name)
                 if name not in stops:
                     waiting.extend(operation(source) for source in nodes[name].input)
-        return found
+        return reached
 
     def placeholders(self, names: Iterable[str]) -> list[str]:
         """Returns those of the operations that are placeholders, in the order of the graph."""
         wanted = set(names)
-        found = [n for n in self.meta.graph_def.node if n.op in _PLACEHOLDERS]
-        return [node.name for node in found if node.name in wanted]
+        placeholders = [n for n in self.meta.graph_def.node if n.op in _PLACEHOLDERS]
+        return [node.name for node in placeholders if node.name in wanted]
 
     def outputs(self) -> list[str]:
         """Returns the operations that depend on placeholders and that at most training uses."""
@@ -75,8 +75,8 @@ class Graph:
         training = self._after(name for name, node in nodes.items() if _is_training(node))
         computing = {n for n in fed - training if not _tells_nothing(nodes[n])}
         used = {operation(source) for name in computing for source in nodes[name].input}
-        found = [n.name for n in self.meta.graph_def.node if n.name in computing - used]
-        return [name for name in found if nodes[name].op not in _PLACEHOLDERS]
+        ends = [n.name for n in self.meta.graph_def.node if n.name in computing - used]
+        return [name for name in ends if nodes[name].op not in _PLACEHOLDERS]
 
     def _after(self, names: Iterable[str]) -> set[str]:
         """Returns the operations that come after these, and they themselves."""
@@ -84,14 +84,14 @@ class Graph:
         for node in self.meta.graph_def.node:
             for source in node.input:
                 followers[operation(source)].append(node.name)
-        found: set[str] = set()
+        reached: set[str] = set()
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found.add(name)
+            if name not in reached:
+                reached.add(name)
                 waiting.extend(followers[name])
-        return found
+        return reached
 
 
 def operation(tensor: str) -> str:

@@ -23,13 +23,13 @@ def print_variables(stored: Stored) -> None:
 
 def print_matches(old: Stored, like: Stored, matches: Sequence[Match]) -> None:
     """Prints the origin of each variable of `like`, and the unused variables of `old`."""
-    rows = _rows(like.values, [found.name for found in matches])
-    table = [(*row, found.source or "-", _how(found)) for row, found in zip(rows, matches)]
+    rows = _rows(like.values, [match.name for match in matches])
+    table = [(*row, match.source or "-", _how(match)) for row, match in zip(rows, matches)]
     print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])
-    left = unused(old, matches)
-    if left:
+    remaining = unused(old, matches)
+    if remaining:
         print(f"\nunused variables of {old.path}:")
-        print_table(_rows(old.values, left))
+        print_table(_rows(old.values, remaining))
 
 
 def of_variables(stored: Stored) -> dict[str, Any]:
@@ -42,13 +42,13 @@ def of_matches(old: Stored, like: Stored, matches: Sequence[Match]) -> dict[str,
     """Returns the same as values of JSON."""
     variables = [
         {
-            **_entry(like.values, found.name),
-            "from": found.source,
-            "how": found.how,
-            "matched": found.value is not None,
-            "candidates": list(found.alike),
+            **_entry(like.values, match.name),
+            "from": match.source,
+            "how": match.how,
+            "matched": match.value is not None,
+            "candidates": list(match.alike),
         }
-        for found in matches
+        for match in matches
     ]
     return {
         "old": old.path,
@@ -88,12 +88,12 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip(), flush=True)
 
 
-def _how(found: Match) -> str:
-    if not found.alike:
-        return found.how
-    names = ", ".join(found.alike[:_MOST_HINTS])
-    more = len(found.alike) - _MOST_HINTS
-    return f"{found.how}; candidates: {names}{f' and {more} more' if more > 0 else ''}"
+def _how(match: Match) -> str:
+    if not match.alike:
+        return match.how
+    names = ", ".join(match.alike[:_MOST_HINTS])
+    more = len(match.alike) - _MOST_HINTS
+    return f"{match.how}; candidates: {names}{f' and {more} more' if more > 0 else ''}"
 
 
 def _rows(values: Values, names: Sequence[str]) -> list[tuple[str, ...]]:

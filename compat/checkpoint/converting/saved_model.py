@@ -59,8 +59,8 @@ def convert(path: str, new: str | None, wanted: Wanted) -> tuple[dict[str, Any],
         )
     inputs = named or _tensors(graph, "inputs", open_ends)
     small = graphs.cut(graph, [operation(n) for n in [*outputs.values(), *inputs.values()]])
-    found = _write(small, new, inputs, outputs)
-    report = {"old": path, **found, "written": new}
+    signature = _write(small, new, inputs, outputs)
+    report = {"old": path, **signature, "written": new}
     rows = [
         (kind, key, entry["tensor"], str(entry["shape"]), entry["dtype"])
         for kind in ("inputs", "outputs")
@@ -85,23 +85,23 @@ def _write(
             kind: {key: built.get_tensor_by_name(name) for key, name in names.items()}
             for kind, names in (("inputs", inputs), ("outputs", outputs))
         }
-        found: dict[str, Any] = {
+        written: dict[str, Any] = {
             kind: {key: _entry(tensor) for key, tensor in names.items()}
             for kind, names in tensors.items()
         }
         variables = tf1.global_variables()
-        found["variables"] = sorted(variable.op.name for variable in variables)
+        written["variables"] = sorted(variable.op.name for variable in variables)
         prefix = graph.path[: -len(".meta")] if graph.path.endswith(".meta") else ""
         stored = _shapes(prefix, variables)
-        found["unused"] = sorted(set(stored) - {_stored_name(v) for v in variables})
+        written["unused"] = sorted(set(stored) - {_stored_name(v) for v in variables})
         if new is None:
-            return found
+            return written
         with stores.unfinished(new) as folder, _session(built) as session:
             if variables:
                 saver = tf1.train.Saver(variables)
                 saver.restore(session, prefix)
             _save(folder, session, tensors)
-    return found
+    return written
 
 
 def _save(folder: Path, session: Any, tensors: Mapping[str, Mapping[str, Any]]) -> None:

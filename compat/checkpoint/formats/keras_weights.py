@@ -203,9 +203,9 @@ def _layers(
         if group != _OPTIMIZER:
             classes[f"{group.rpartition('/')[0].rpartition('/')[0]}/{_class(group)}"].append(group)
     layers: list[list[Layer]] = []
-    for found in classes.values():
-        found.sort(key=lambda group: int((re.findall(r"_(\d+)/vars$", group) or [0])[0]))
-        variables = [[names.get(f"{g}/{n}", f"{g}/{n}") for n in groups[g]] for g in found]
+    for members in classes.values():
+        members.sort(key=lambda group: int((re.findall(r"_(\d+)/vars$", group) or [0])[0]))
+        variables = [[names.get(f"{g}/{n}", f"{g}/{n}") for n in groups[g]] for g in members]
         layers.append([list(filter(is_trained, layer)) for layer in variables])
     return layers
 
@@ -245,17 +245,17 @@ def _order(
     @functools.lru_cache(maxsize=None)
     def orders(taken: tuple[int, ...], at: int) -> tuple[tuple[str, ...], ...]:
         """Returns up to two orders of the remaining layers."""
-        if all(count == len(found) for count, found in zip(taken, layers)):
+        if all(count == len(layer) for count, layer in zip(taken, layers)):
             return ((),) if at == len(shapes) else ()
         ways: list[tuple[str, ...]] = []
-        for index, (count, found) in enumerate(zip(taken, layers)):
-            if count < len(found) and fits(found[count], at):
+        for index, (count, layer) in enumerate(zip(taken, layers)):
+            if count < len(layer) and fits(layer[count], at):
                 after = (*taken[:index], count + 1, *taken[index + 1 :])
-                rest = orders(after, at + len(found[count]))
+                rest = orders(after, at + len(layer[count]))
                 ways.extend(
-                    (*found[count], *way) for way in rest if (*found[count], *way) not in ways
+                    (*layer[count], *way) for way in rest if (*layer[count], *way) not in ways
                 )
         return tuple(ways[:2])
 
-    found = orders((0,) * len(layers), 0)
-    return list(found[0]) if len(found) == 1 else []
+    candidates = orders((0,) * len(layers), 0)
+    return list(candidates[0]) if len(candidates) == 1 else []

@@ -49,7 +49,7 @@ def plain(optimizer: str) -> str:
 
 
 def factor(kind: str, learning_rate: float | None) -> float | None:
-    """Returns the factor from a slot's value in TensorFlow 1.x to Keras; None if unknown.
+    """Returns the factor that converts a slot of TensorFlow 1.x for Keras; None if unknown.
 
     Keras stores the momentum of SGD multiplied by minus the learning rate.
     """

@@ -48,15 +48,15 @@ class Stored:
 
     def slot(self, variable: str, role: str) -> str | None:
         """Returns the name of a variable's slot, or None."""
-        found = [
+        values = [
             n for n, slot in self.slots.items() if (slot.variable, slot.role) == (variable, role)
         ]
-        return found[0] if len(found) == 1 else None
+        return values[0] if len(values) == 1 else None
 
     def counter(self, kind: str) -> str | None:
         """Returns the name of the only counter of its kind, or None."""
-        found = [name for name, known in self.counters.items() if known == kind]
-        return found[0] if len(found) == 1 else None
+        names = [name for name, known in self.counters.items() if known == kind]
+        return names[0] if len(names) == 1 else None
 
 
 def owner(name: str, variables: Container[str]) -> str:

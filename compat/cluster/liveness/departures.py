@@ -62,30 +62,35 @@ class Departures:
         """
         if not self.is_chief:
             return False
-        left = {name: address for name, address in self._trainers.items() if name != self._own}
+        remaining = {name: address for name, address in self._trainers.items() if name != self._own}
         begun = reported = time.monotonic()
-        until = dict.fromkeys(left, begun + absent_secs)  # When the patience with each ends.
-        answered = dict.fromkeys(left, begun)
+        until = dict.fromkeys(remaining, begun + absent_secs)  # When the patience with each ends.
+        answered = dict.fromkeys(remaining, begun)
         waited, late = False, set()
         # The chief's next call reports a lost parameter server.
         with contextlib.suppress(tf1.errors.OpError, PeerError):
-            while left and not gives_up():
-                found = side_by_side({n: functools.partial(self._state, n) for n in left})
-                left = {name: left[name] for name, state in found.items() if state != _LEFT}
-                there = {n: functools.partial(reason_not_serving, left[n]) for n in left}
+            while remaining and not gives_up():
+                states = side_by_side({n: functools.partial(self._state, n) for n in remaining})
+                remaining = {
+                    name: remaining[name] for name, state in states.items() if state != _LEFT
+                }
+                there = {n: functools.partial(reason_not_serving, remaining[n]) for n in remaining}
                 now = time.monotonic()
                 for name, reason in side_by_side(there).items():
-                    if found[name] == _TRAINS and reason is None:
+                    if states[name] == _TRAINS and reason is None:
                         waited, answered[name], until[name] = True, now, now + GRACE_SECS
                     elif reason not in (None, "refused"):
                         until[name] = max(until[name], answered[name] + _SILENCE_SECS)
                     if now >= until[name] and reason is None:
                         late.add(name)
-                left = {name: left[name] for name in left if now < until[name]}
-                if left and now >= reported + _REPORT_SECS:
+                remaining = {name: remaining[name] for name in remaining if now < until[name]}
+                if remaining and now >= reported + _REPORT_SECS:
                     reported = now
-                    say(f"the chief has made its updates; waiting for those of {', '.join(left)}")
-                time.sleep(_PAUSE_SECS if left else 0)
+                    say(
+                        "the chief has made its updates; waiting for those of "
+                        + ", ".join(remaining)
+                    )
+                time.sleep(_PAUSE_SECS if remaining else 0)
         if late:
             say(f"{', '.join(sorted(late))} made no update yet; nobody saves those of later")
         return waited

@@ -50,9 +50,9 @@ def peer_error(
     others = (errors.AbortedError, errors.CancelledError, errors.DeadlineExceededError)
     if cluster is None or not isinstance(error, (errors.UnavailableError, *others)):
         return None
-    found = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]
+    tasks = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]
     known = set(all_tasks(cluster))
-    mentioned = [task for task in dict.fromkeys(found) if task != own and task in known]
+    mentioned = [task for task in dict.fromkeys(tasks) if task != own and task in known]
     suspects = mentioned + (parameter_servers(cluster) or all_tasks(cluster))
     for pause in (0.0, _CLOSING_SECS):
         time.sleep(pause)

@@ -62,14 +62,14 @@ def reason_not_member(address: str, task: Task, run: str, declares: bool = True)
     if reason is not None:
         return reason
     try:
-        found = key_value.read(f"grpc://{address}", task, _KEY)
+        stored = key_value.read(f"grpc://{address}", task, _KEY)
     except (PeerError, tf1.errors.UnavailableError):
         return "no answer"
     except tf1.errors.UnimplementedError:
         return "not TensorFlow"
     except tf1.errors.OpError:  # The server is that of another task.
         return "other cluster"
-    return None if found == run or not (found or declares) else "other cluster"
+    return None if stored == run or not (stored or declares) else "other cluster"
 
 
 def chief_check(cluster: ClusterSpec, has_coordinator: bool, run: str) -> Check:

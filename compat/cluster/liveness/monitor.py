@@ -123,6 +123,6 @@ class Monitor:
     def _give_up(self, peers: list[str]) -> None:
         if not peers:
             return
-        found = {peer: self.missing[peer] for peer in peers}
-        each = (f"{p}: {why}, {_REMEDIES.get(why, 'check its host')}" for p, why in found.items())
+        reasons = {peer: self.missing[peer] for peer in peers}
+        each = (f"{p}: {why}, {_REMEDIES.get(why, 'check its host')}" for p, why in reasons.items())
         raise PeerError(f"no connection within {self._timeout:g} s to {'; '.join(each)}")

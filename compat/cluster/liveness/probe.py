@@ -78,9 +78,9 @@ def drop_if_own(connection: socket.socket) -> bool:
 
     If nothing listens, the kernel may choose the called port as the caller's own port.
     """
-    own = bool(connection.getsockname() == connection.getpeername())
-    if own:
+    is_own = bool(connection.getsockname() == connection.getpeername())
+    if is_own:
         # Without TIME_WAIT, which would keep the port from the server that is to come.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()
-    return own
+    return is_own

@@ -109,7 +109,7 @@ def complaint(chief: Task, folder: str, blind: Mapping[str, str]) -> str:
     silent = [name for name, path in blind.items() if not path]
     if silent:
         return (
-            f"{', '.join(silent)} did not say which log folder it has; start all tasks with "
+            f"{', '.join(silent)} did not report its log folder; start all tasks with "
             "--shared_logdir, or none"
         )
     each = ", ".join(f"{name} at its {path}" for name, path in blind.items())

@@ -122,5 +122,5 @@ def announce(
         with contextlib.suppress(tf1.errors.OpError), opened as session:
             session.run(_queue(run).enqueue(report))
 
-    told = [submit(functools.partial(tell, *item)) for item in addresses.items()]
-    futures.wait(told, timeout=2.5 * _PATIENCE_SECS)
+    announcements = [submit(functools.partial(tell, *item)) for item in addresses.items()]
+    futures.wait(announcements, timeout=2.5 * _PATIENCE_SECS)

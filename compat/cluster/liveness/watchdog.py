@@ -34,7 +34,7 @@ def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., 
     @functools.wraps(make_callable)
     def make(*args: Any, **kwargs: Any) -> Callable[..., Any]:
         call = make_callable(*args, **kwargs)
-        return lambda *given: retry_duplicate_rpc(lambda: call(*given))
+        return lambda *arguments: retry_duplicate_rpc(lambda: call(*arguments))
 
     return make
 

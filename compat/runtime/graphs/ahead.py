@@ -79,7 +79,7 @@ class _Kind:
         self.obstacle = ""
         for op in needed if self.touches else ():
             if _is_of_machine(op):
-                self.obstacle = f"{op.name} reads or writes files, say"
+                self.obstacle = f"{op.name} reads or writes files"
         for op in alone if self.touches else ():
             if private.is_in_branch_or_loop(op):
                 self.obstacle = f"{op.name} is in a branch or a loop"

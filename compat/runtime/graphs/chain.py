@@ -137,10 +137,12 @@ class Chain:
                     return f"{node.name} is of a tf.while_loop of TensorFlow 1.x"
         return ""
 
-    def _prepare(self, operations: dict[str, Any], given: set[str]) -> None:
+    def _prepare(self, operations: dict[str, Any], fed_names: set[str]) -> None:
         """Removes the nodes that copies share, and lists those that wait for the previous copy."""
-        self._shared = {n: op for n, op in operations.items() if n not in given and _is_shared(op)}
-        apart = given | set(self._shared)
+        self._shared = {
+            n: op for n, op in operations.items() if n not in fed_names and _is_shared(op)
+        }
+        apart = fed_names | set(self._shared)
         stored = {n: task_device(op) for n, op in operations.items() if op.type in VARIABLES}
         pack_messages(self._body, self._graph, stored)
         self._waits_for_all |= any(
@@ -197,9 +199,9 @@ class Chain:
             if node.name in waiting:
                 op = operations[node.name]
                 handles = [t.op for t in op.inputs if is_handle(t)]
-                own = where[node.name] = task_device((handles or [op])[0])
+                own_device = where[node.name] = task_device((handles or [op])[0])
                 is_all = self._waits_for_all and not only_reads(op)
-                needed[node.name] = {own, *(self._stateful if is_all else ())}
+                needed[node.name] = {own_device, *(self._stateful if is_all else ())}
             elif self._fails_in_order and not rows.keys().isdisjoint(inputs(node)):
                 needed[node.name] = set(self._stateful)
         barriers = {device: _barrier(device) for device in self._stateful}
@@ -207,8 +209,8 @@ class Chain:
         add_waits(nodes, where, needed, rows if self._fails_in_order else {}, barriers, messages)
 
     def _copied(self, number: int) -> tuple[list[Any], list[Any]]:
-        """Adds a copy to the graph; returns its outputs and operations."""
-        given = dict(self._tensors)
+        """Adds a copy of the step to the graph; returns the copy's outputs and operations."""
+        input_map = dict(self._tensors)
         rows = {}
         for placeholder, stacked, used in zip(self._placeholders, self._stacked, self._used):
             waited = self._waited[placeholder.name] if number and self._fails_in_order else ()
@@ -216,37 +218,37 @@ class Chain:
             with tf1.device(placeholder.device or None), tf.control_dependencies(first):
                 rows[placeholder.name] = stacked[number]
             if used:
-                given[placeholder.name] = rows[placeholder.name]
+                input_map[placeholder.name] = rows[placeholder.name]
         for device in self._stateful:
             if number == 0:
                 with tf1.device(device or None):
                     self._barriers[device] = tf.constant(0, name="updates/begin")
             if device in self._awaited:
-                given[f"^{_barrier(device)}"] = self._barriers[device]
+                input_map[f"^{_barrier(device)}"] = self._barriers[device]
         names = [name for there in self._stateful.values() for name in there]
         shared = {t.name: t for op in self._shared.values() for t in op.outputs}
         copied = [name for name in self._fetched if name not in rows and name not in shared]
         run = [op.name for op in self._run]
         wanted = [*copied, *run, *names]
-        found = dict(
+        elements = dict(
             zip(
                 wanted,
                 tf1.import_graph_def(
                     self._body,
-                    input_map=given,
+                    input_map=input_map,
                     return_elements=wanted,
                     name=f"updates/{number + 1}",
                 ),
             )
         )
         for device, there in self._stateful.items():
-            with tf1.device(device or None), tf.control_dependencies([found[n] for n in there]):
+            with tf1.device(device or None), tf.control_dependencies([elements[n] for n in there]):
                 self._barriers[device] = tf.constant(0, name=f"updates/{number + 1}/done")
-        fetched = {**shared, **rows, **found}
+        fetched = {**shared, **rows, **elements}
         for name in self._fetched:
             if _is_memory(fetched[name]):
                 fetched[name] = self._read(fetched[name], number)
-        return [fetched[name] for name in self._fetched], [found[name] for name in run]
+        return [fetched[name] for name in self._fetched], [elements[name] for name in run]
 
     def _read(self, tensor: Any, number: int) -> Any:
         """Reads a fetched variable when a copy is done, as a session does.
@@ -266,8 +268,8 @@ class Chain:
 
 def failed_copy(message: str) -> int:
     """Returns the number, from 1, of the copy that an error message names; 0 for none."""
-    found = re.search(r"\bupdates(?:_\d+)?/(\d+)(?:_\d+)?/", message)
-    return int(found.group(1)) if found else 0
+    match = re.search(r"\bupdates(?:_\d+)?/(\d+)(?:_\d+)?/", message)
+    return int(match.group(1)) if match else 0
 
 
 def _barrier(device: str) -> str:

@@ -51,10 +51,10 @@ def filtered(config: Any, own: str, graph: Any) -> Any:
         changed.CopyFrom(config)
     if not changed.device_filters:
         named = {
-            f"/job:{found.group(1)}/task:{found.group(2)}"
+            f"/job:{match.group(1)}/task:{match.group(2)}"
             for device in {op.device for op in graph.get_operations()}
-            for found in [re.search(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)", device)]
-            if found and found.group(1) != "ps"
+            for match in [re.search(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)", device)]
+            if match and match.group(1) != "ps"
         }
         changed.device_filters.extend(["/job:ps", *sorted(named | {own})])
     return changed
@@ -62,8 +62,8 @@ def filtered(config: Any, own: str, graph: Any) -> Any:
 
 def worker_of(device: str) -> int | None:
     """Returns the index of the worker that a device belongs to, or None."""
-    found = re.search(r"/job:worker/replica:\d+/task:(\d+)", device)
-    return int(found.group(1)) if found else None
+    match = re.search(r"/job:worker/replica:\d+/task:(\d+)", device)
+    return int(match.group(1)) if match else None
 
 
 def shortened(device: str) -> str:

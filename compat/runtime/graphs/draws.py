@@ -31,7 +31,7 @@ class Counter(NamedTuple):
     device: str  # The device of the operation; "" for this process.
 
     def initial(self) -> np.ndarray:
-        """Returns its first value, int64 `[3]`."""
+        """Returns the initial value of the variable, int64 `[3]`."""
         return np.array([0, self.seed2, self.seed], np.int64)
 
 

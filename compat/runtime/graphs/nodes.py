@@ -79,8 +79,8 @@ def rename_functions(graph_def: Any, names: Mapping[str, str]) -> None:
         for field in ("function_name", "gradient_func"):
             name = getattr(gradient, field)
             setattr(gradient, field, names.get(name, name))
-    for _, found in scopes(graph_def):
-        for node in found:
+    for _, body in scopes(graph_def):
+        for node in body:
             node.op = names.get(node.op, node.op)
             for called in called_functions(node):
                 called.name = names.get(called.name, called.name)

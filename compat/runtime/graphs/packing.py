@@ -66,19 +66,19 @@ def _crossing(
 ) -> Mapping[tuple[str, str, int, str], dict[str, Any]]:
     """Returns the tensors that can be packed, by name, grouped by devices, stage and dtype."""
     stages = _stages(body, ops, where, homes)
-    found: dict[tuple[str, str, int, str], dict[str, Any]] = collections.defaultdict(dict)
+    routes: dict[tuple[str, str, int, str], dict[str, Any]] = collections.defaultdict(dict)
     for node in body.node:
         for name in node.input:
-            given, reader = _operation(name), where[node.name]
-            if given not in stages or where[given] == reader:
+            source, reader = _operation(name), where[node.name]
+            if source not in stages or where[source] == reader:
                 continue
-            tensor = ops[given].outputs[int(name.partition(":")[2] or 0)]
-            if ops[given].type == "Const" and not ops[given].control_inputs:
-                found[_CONSTANT, reader, 0, ""][tensor.name] = tensor
+            tensor = ops[source].outputs[int(name.partition(":")[2] or 0)]
+            if ops[source].type == "Const" and not ops[source].control_inputs:
+                routes[_CONSTANT, reader, 0, ""][tensor.name] = tensor
             elif is_small(tensor):
-                route = where[given], reader, stages[given], tensor.dtype.name
-                found[route][tensor.name] = tensor
-    return found
+                route = where[source], reader, stages[source], tensor.dtype.name
+                routes[route][tensor.name] = tensor
+    return routes
 
 
 def _place(node: Any, op: Any, homes: Mapping[str, str]) -> str:
@@ -147,12 +147,14 @@ def _message(
     """Adds nodes that pack and unpack tensors; yields each tensor's name and its unpacked name."""
     once = {_source(tensor): tensor for tensor in tensors}  # Some are read repeatedly.
     with tf1.Graph().as_default() as graph:
-        given = {key: tf1.placeholder(t.dtype, t.shape) for key, t in once.items()}
+        placeholders = {key: tf1.placeholder(t.dtype, t.shape) for key, t in once.items()}
         with tf1.device(home or None):
-            flat = packed([*given.values()])
+            flat = packed([*placeholders.values()])
         with tf1.device(reader or None):
-            parts = dict(zip(given, unpacked(flat, [t.shape for t in given.values()])))
-    names = {placeholder.op.name: once[key].name for key, placeholder in given.items()}
+            parts = dict(
+                zip(placeholders, unpacked(flat, [t.shape for t in placeholders.values()]))
+            )
+    names = {placeholder.op.name: once[key].name for key, placeholder in placeholders.items()}
     scope = f"message_{len(added.node)}"
     for node in graph.as_graph_def().node:
         if node.name not in names:

@@ -69,7 +69,7 @@ class Part:
 
     def _run_first(self, needed: set[Any]) -> set[Any]:
         """Returns the operations that TensorFlow's session runs first."""
-        found = {
+        first = {
             op
             for op in needed - self._dependence.operations
             if any(is_handle(t) and lasts(t) for t in op.inputs)
@@ -77,7 +77,7 @@ class Part:
             or (draws.draws(op) and not self._draws_there(op))
         }
         # No value can leave a branch of a `cond` or a loop's body, so the session runs all of it.
-        todo = [op for op in found if private.is_in_branch_or_loop(op)]
+        todo = [op for op in first if private.is_in_branch_or_loop(op)]
         while todo:
             op = todo.pop()
             for after in {c for tensor in op.outputs for c in tensor.consumers()} & needed:
@@ -89,11 +89,11 @@ class Part:
                         f"{after.name}, which depends on variables of the modern runtime; read it "
                         "outside, or use --runtime=legacy",
                     )
-                if after not in found:
-                    found.add(after)
+                if after not in first:
+                    first.add(after)
                     if private.is_in_branch_or_loop(after):
                         todo.append(after)
-        return found
+        return first
 
     def _draws_there(self, op: Any) -> bool:
         """Whether a random operation draws on its own device, as for a table's initial values."""
@@ -173,24 +173,26 @@ def function(part: Part, counters: Mapping[str, Any], device: str) -> Any:
 
     def run(*values: Any) -> list[Any]:
         graph = tf1.get_default_graph()
-        given = {tensor.name: value for tensor, value in zip(part.inputs, values)}
-        given.update({name: graph.capture(counters[name]) for name in part.counters})
-        wanted = [t.name for t in part.fetched if t.name not in given]
+        input_map = {tensor.name: value for tensor, value in zip(part.inputs, values)}
+        input_map.update({name: graph.capture(counters[name]) for name in part.counters})
+        wanted = [t.name for t in part.fetched if t.name not in input_map]
         wanted += [op.name for op in part.run]
-        found = dict(
+        elements = dict(
             zip(
                 wanted,
                 tf1.import_graph_def(
                     part.graph_def,
-                    {name: value for name, value in given.items() if name in part.used},
+                    {name: value for name, value in input_map.items() if name in part.used},
                     wanted,
                     name="",
                 ),
             )
         )
-        done = [found[op.name] for op in part.run]
+        done = [elements[op.name] for op in part.run]
         graph.control_outputs.extend(done)  # Needs no message.
-        fetched = [given[t.name] if t.name in given else found[t.name] for t in part.fetched]
+        fetched = [
+            input_map[t.name] if t.name in input_map else elements[t.name] for t in part.fetched
+        ]
         read = [_value(*both, done, device) for both in zip(fetched, part.fetched)]
         return [*_arrived(read, device), tf.constant(0)]
 

@@ -38,16 +38,16 @@ def add_waits(
       messages: names of nodes that pack and unpack messages.
     """
     order = [*in_order(nodes)]
-    told: dict[str, set[str]] = {}
+    upstream: dict[str, set[str]] = {}
     bound = set(rows)  # Nodes that wait for rows, or for more than their own device.
     arrivals: dict[tuple[str, str], str] = {}
     for node in order:
-        name, own = node.name, needed.get(node.name, set())
-        told[name] = own.union(*(told.get(other, ()) for other in inputs(node)))
-        if own - {where[name]} or not bound.isdisjoint(inputs(node)):
+        name, waited = node.name, needed.get(node.name, set())
+        upstream[name] = waited.union(*(upstream.get(other, ()) for other in inputs(node)))
+        if waited - {where[name]} or not bound.isdisjoint(inputs(node)):
             bound.add(name)
         elif name in messages:
-            for device in told[name]:
+            for device in upstream[name]:
                 arrivals.setdefault((device, shortened(where[name])), name)
     known = dict(rows)
     for node in order:
@@ -55,8 +55,8 @@ def add_waits(
         # A node that joins branches waits for only one of them.
         is_join = "Merge" in node.op and before
         known[name] = set.intersection(*before) if is_join else set().union(*before)
-        own = needed.get(name, set())
-        for device in sorted(own - known[name]):
+        waited = needed.get(name, set())
+        for device in sorted(waited - known[name]):
             arrival = arrivals.get((device, shortened(where[name]))) if name in bound else None
             node.input.append(f"^{arrival or barriers[device]}")
-        known[name] |= own
+        known[name] |= waited

@@ -118,5 +118,5 @@ def _has_row(gradient: Any) -> Any:
     """Returns 1 for each row of the variable that the sparse gradient has, and 0 for the others."""
     shape = gradient.shape
     ones = tf.ones([tf.size(gradient.indices)], gradient.dtype)
-    found = tf.math.unsorted_segment_max(ones, gradient.indices, shape[0])
-    return tf.reshape(tf.maximum(found, 0), [shape[0], *[1] * (len(shape) - 1)])
+    has_row = tf.math.unsorted_segment_max(ones, gradient.indices, shape[0])
+    return tf.reshape(tf.maximum(has_row, 0), [shape[0], *[1] * (len(shape) - 1)])

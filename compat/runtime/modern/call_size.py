@@ -77,17 +77,17 @@ class CallSizes:
         """Returns the seconds that building a larger call may take."""
         return self._built[size] / copies(size) * copies(larger)
 
-    def _pays(self, size: int, larger: int, left: int) -> bool:
+    def _pays(self, size: int, larger: int, remaining: int) -> bool:
         secs = self._secs_a_step(size)
         if secs is None:
             return False
-        cost, fewer_calls = self._cost(size, larger), (1 / size - 1 / larger) * left
+        cost, fewer_calls = self._cost(size, larger), (1 / size - 1 / larger) * remaining
         smaller = max((s for s in self._built if s < size), default=0)
         before = self._secs_a_step(smaller)
         if before is None:
             return cost <= _SHARE_OF_UNKNOWN * secs * size * fewer_calls
         secs_a_call = (before - secs) / (1 / smaller - 1 / size)
-        return cost <= max(secs_a_call * fewer_calls, _SHARE_OF_RUN * secs * left)
+        return cost <= max(secs_a_call * fewer_calls, _SHARE_OF_RUN * secs * remaining)
 
     def _secs_a_step(self, size: int) -> float | None:
         """Returns how long a step takes in calls of a size, None if that is not known yet."""

@@ -37,22 +37,22 @@ def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any)
     pairs = [(gradient, variable) for gradient, variable in gradients if gradient is not None]
     if calls == 1:
         return optimizer.apply_gradients(pairs, *args)
-    told = tf1.placeholder_with_default(False, [])
-    tf1.add_to_collection(_ACCUMULATION, Accumulation(calls, told))
-    accumulators, given = [], []
+    flag = tf1.placeholder_with_default(False, [])
+    tf1.add_to_collection(_ACCUMULATION, Accumulation(calls, flag))
+    accumulators, additions = [], []
     shared = f"gradients/{uuid.uuid4().hex}"  # All steps that are selected from this one use it.
     for number, (gradient, variable) in enumerate(pairs):
         kind = _Sparse if isinstance(gradient, tf.IndexedSlices) else _Dense
         accumulators.append(kind(variable, gradient.dtype, f"{shared}/{number}"))
-        given.append(accumulators[-1].add(gradient))
+        additions.append(accumulators[-1].add(gradient))
 
     def update() -> Any:
         means = [(each.take(), variable) for each, (_, variable) in zip(accumulators, pairs)]
         with tf.control_dependencies([optimizer.apply_gradients(means, *args)]):
             return tf.constant(True)
 
-    with tf.control_dependencies(given):
-        is_last = tf.identity(told)
+    with tf.control_dependencies(additions):
+        is_last = tf.identity(flag)
     return tf.group(tf.cond(is_last, update, lambda: tf.constant(False)))
 
 

@@ -13,8 +13,8 @@ _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
 
 def share(graph_def: Any, prefix: str) -> None:
     """Gives the state in a graph shared names, so that all copies use it."""
-    for scope, found in scopes(graph_def):
-        for node in found:
+    for scope, body in scopes(graph_def):
+        for node in body:
             if node.op == "OneShotIterator":
                 # This operation cannot have a shared name: only copies in one function share it.
                 continue

@@ -84,7 +84,7 @@ class Lifted:
         nodes.add_functions(self._body, graph)
         nodes.register_functions(self._body)
         self.draws_in_calls = any(
-            nodes.is_seeded(node) for _, found in nodes.scopes(self._body) for node in found
+            nodes.is_seeded(node) for _, body in nodes.scopes(self._body) for node in body
         )
         graphs.share(self._body, f"{uuid.uuid4().hex}/")
         homes = {node.name: node.device for node in self._state.node if node.op in VARIABLES}
@@ -142,15 +142,15 @@ class Lifted:
         inputs = [*self._given, *self.edges, *self.keys]
         mapped = {**resources, **dict(zip([t.name for t in inputs], [*tensors, *keys]))}
         mapped = {name: function.capture(tensor) for name, tensor in mapped.items()}
-        found = [t.name for t in self._wanted.tensors if t.name not in mapped]
+        computed = [t.name for t in self._wanted.tensors if t.name not in mapped]
         run = [op.name for op in self._wanted.operations]
         outputs = dict(
             zip(
-                [*found, *run],
+                [*computed, *run],
                 tf1.import_graph_def(
                     self._body,
                     input_map={k: v for k, v in mapped.items() if k in self._used},
-                    return_elements=[*found, *run],
+                    return_elements=[*computed, *run],
                     name="step",
                 ),
             )

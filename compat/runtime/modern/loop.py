@@ -36,7 +36,7 @@ class Loop:
         wanted: Wanted,
         data: OwnData,
         replicas: Any,
-        given: collections.Counter[str],
+        added: collections.Counter[str],
     ) -> None:
         self._session, self.step, self._data, self._replicas = session, step, data, replicas
         self.is_whole = [t.name for t in wanted.tensors[: len(step.outputs)]] == [
@@ -47,7 +47,7 @@ class Loop:
         flags = [each.is_last for each in self._told]
         self._passed = wanted.given
         self._lifted = Lifted(session, [*step.stored, *self._passed, *flags], wanted)
-        self._given = given  # Numbers of calls that have added gradients, by their flag.
+        self._given = added  # Numbers of calls that have added gradients, by their flag.
         self.calls_of_an_update = max((each.calls for each in self._told), default=1)
         self.completes_update = True
         with session.graph.as_default():
@@ -143,34 +143,34 @@ class Loop:
         resources = self._lifted.resources()
         first = self._lifted.empty()
 
-        def turn(made: Any, _: Any, *last: Any) -> Any:
+        def turn(done: Any, _: Any, *last: Any) -> Any:
             element = data.iterator.get_next_as_optional()
 
             def on_element() -> Any:
                 flat = tf.nest.flatten(element.get_value(), expand_composites=True)
-                inputs = [*flat, *data.arrays, *[array[made] for array in stacked]]
-                number = tf.cast(made, tf.int32)
-                return [made + 1, *self._copy(resources, inputs, number, key)]
+                inputs = [*flat, *data.arrays, *[array[done] for array in stacked]]
+                number = tf.cast(done, tf.int32)
+                return [done + 1, *self._copy(resources, inputs, number, key)]
 
             def on_end() -> Any:
-                return [tf.identity(tensor) for tensor in (made, *last)]
+                return [tf.identity(tensor) for tensor in (done, *last)]
 
             there = element.has_value()
             if self._replicas is not None:  # Replicas make a step together, or not at all.
                 there = self._replicas.all(there)
-            made, *last = tf.cond(there, on_element, on_end)
-            return (made, there, *last)
+            done, *last = tf.cond(there, on_element, on_end)
+            return (done, there, *last)
 
         shapes = [tf.TensorShape([])] * 2
         shapes += [tf.TensorShape(None) if t.shape.rank else t.shape for t in first]
-        made, _, *last = tf.while_loop(
-            lambda made, there, *_: tf.logical_and(there, made < count),
+        done, _, *last = tf.while_loop(
+            lambda done, there, *_: tf.logical_and(there, done < count),
             turn,
             [tf.constant(0, tf.int64), tf.constant(True), *first],
             shape_invariants=shapes,
             parallel_iterations=1,
         )
-        return [*last, made, data.worker]
+        return [*last, done, data.worker]
 
     def arguments(self, stacked: Sequence[Any], count: int) -> Sequence[Any]:
         """Returns the arguments of a call of `function(count)`."""
@@ -182,8 +182,8 @@ class Loop:
         last = []
         for accumulation in self._told:
             self._given[accumulation.is_last.name] += 1
-            given = self._given[accumulation.is_last.name]
-            last.append(given % accumulation.calls == 0)
+            calls = self._given[accumulation.is_last.name]
+            last.append(calls % accumulation.calls == 0)
         self.completes_update = any(last) or not last
         arrays += [np.array([flag]) for flag in last]
         arrays += self._session.taken(self._lifted.edges, self._lifted.targets, count)

@@ -114,8 +114,8 @@ class ModernRuntime(ProgramRuntime):
     def apply_mean(self, optimizer: Any, replicas: int, gradients: Any, *args: Any) -> Any:
         if self.server is None or not self.server.synchronous:
             return apply_mean(optimizer, replicas, gradients, *args)
-        found, variables = zip(*[pair for pair in gradients if pair[0] is not None])
-        means = all_reduce.average_gradients(found, self.server.num_workers)
+        present, variables = zip(*[pair for pair in gradients if pair[0] is not None])
+        means = all_reduce.average_gradients(present, self.server.num_workers)
         return apply_mean(optimizer, 1, [*zip(means, variables)], *args)
 
     def replicated(self, optimizer: Any, aggregated: int) -> Any:
@@ -185,8 +185,8 @@ class ModernRuntime(ProgramRuntime):
             names = sorted(variables)
             values = session.read(variables)
             with graphs.eagerly():
-                given = self.replicas.broadcast([values[name] for name in names])
-            session.assign(variables, dict(zip(names, given)))
+                chiefs_values = self.replicas.broadcast([values[name] for name in names])
+            session.assign(variables, dict(zip(names, chiefs_values)))
         if step is not None and self.has_coordinator:
             session.planned_step = int(session.read({"step": step})["step"].item())
 

@@ -86,8 +86,8 @@ class ModernSession(ProgramSession):
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(fetches, ModernStep):
-            given = fetches.definition.arrays(args, kwargs.pop("feed_dict", None))
-            arrays = [np.asarray(array)[np.newaxis] for array in _flat(given)]
+            inputs = fetches.definition.arrays(args, kwargs.pop("feed_dict", None))
+            arrays = [np.asarray(array)[np.newaxis] for array in _flat(inputs)]
             return self._run_many(fetches, arrays, 1)
         feed, *rest = args or (kwargs.pop("feed_dict", None),)
         if self._has_hooks and isinstance(fetches, dict):
@@ -110,21 +110,21 @@ class ModernSession(ProgramSession):
     def _run_many(self, step: ModernStep, stacked: Sequence[Any], count: int) -> Values:
         loop = self._loop(step)
         values: Values = {}
-        made = 0
+        done = 0
         # Other threads, such as actors, need not wait for a call that trains.
         only_looks = not (step.hands_out or loop.trains or loop.streams)
         with contextlib.nullcontext() if only_looks else self._turn:
-            while made < count:
-                number = loop.size(count - made, self._steps_left(loop), self._announce)
-                arrays = [array[made : made + number] for array in stacked]
-                place = "end" if made + number == count else "inside"
+            while done < count:
+                number = loop.size(count - done, self._steps_left(loop), self._announce)
+                arrays = [array[done : done + number] for array in stacked]
+                place = "end" if done + number == count else "inside"
                 try:
                     values = self._run_loop(step, loop, number, arrays, place)
                 except tf1.errors.OutOfRangeError:
                     if not values:
                         raise
                     break
-                made += number
+                done += number
             if self._answers[step]:
                 values = self._values(step, self._answers[step].popleft())
         return step.structured(values)  # Return a copy, which the caller may change.
@@ -186,11 +186,11 @@ class ModernSession(ProgramSession):
 
     def _run_with_hooks(self, fetches: Any, feed: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs the fetches of a program, which may be a step, and those of its hooks."""
-        own = fetches.get(_CALLER)
+        callers = fetches.get(_CALLER)
         fed = _components(self._of_specs(feed) or {})
         flat = {k: [self._element(f) for f in tf.nest.flatten(v)] for k, v in fetches.items()}
         every = [f for part in flat.values() for f in part]
-        step = own.step if isinstance(own, Outputs) else self._step_that_computes(every)
+        step = callers.step if isinstance(callers, Outputs) else self._step_that_computes(every)
         if step is None:
             return super().run(fetches, self._in_order(every, feed), *args, **kwargs)
         _check_options(*args, **kwargs)
@@ -226,20 +226,20 @@ class ModernSession(ProgramSession):
         operations = [f for f in computed if isinstance(f, tf.Operation)]
         more = [t for t in tensors if t.name not in names]
         is_whole = is_joined and not operations and {t.name for t in tensors} >= set(names)
-        given = list(feed)
+        fed = list(feed)
         if is_whole:
-            wanted = Wanted([*step.outputs, *more], [], given)
+            wanted = Wanted([*step.outputs, *more], [], fed)
         else:
-            wanted = Wanted(tensors, operations, given)
+            wanted = Wanted(tensors, operations, fed)
         loop = self._loop_of(step, wanted)
-        arrays = [np.asarray(feed[t])[np.newaxis] for t in given]
+        arrays = [np.asarray(feed[t])[np.newaxis] for t in fed]
         with self._turn:
             wait = bool(more) if is_whole else not loop.trains or is_joined
             outputs = self._make(loop, 1, arrays, wait=wait).outputs
-        found = {t.name: value for t, value in zip(wanted.tensors, outputs)}
+        values = {t.name: value for t, value in zip(wanted.tensors, outputs)}
         others = [f for f in fetches if f not in computed]
-        found.update(zip([f.name for f in others], self._others(others)))
-        return [found.get(f.name) for f in fetches]
+        values.update(zip([f.name for f in others], self._others(others)))
+        return [values.get(f.name) for f in fetches]
 
     def _others(self, fetches: Sequence[Any]) -> list[Any]:
         """Returns fetches that depend on no call of a step: the planned step, and variables."""
@@ -283,11 +283,11 @@ class ModernSession(ProgramSession):
         if key not in self._steps_of:
             steps = [s for s in self._runtime.steps_of(self.graph) if isinstance(s, ModernStep)]
             needed = set(dependencies(flat))
-            found = [s for s in steps if not needed.isdisjoint(t.op for t in s.inputs)]
-            if len(found) > 1:
+            matching = [s for s in steps if not needed.isdisjoint(t.op for t in s.inputs)]
+            if len(matching) > 1:
                 raise UserError("run() was given values of two steps; run one after the other")
-            found += [s for s in steps if not needed.isdisjoint(s.values())]
-            self._steps_of[key] = found[0] if found else None
+            matching += [s for s in steps if not needed.isdisjoint(s.values())]
+            self._steps_of[key] = matching[0] if matching else None
         return self._steps_of[key]
 
     def name_of_own(self, name: str) -> str:
@@ -327,8 +327,8 @@ class ModernSession(ProgramSession):
         return outcome
 
     def _run_alone(self, loop: Loop, count: int, arguments: Any, is_first: bool) -> Outcome:
-        found = self._wait(lambda: loop.function(count)(*arguments), is_long=is_first)
-        outcome = _outcome(loop, count, found)
+        results = self._wait(lambda: loop.function(count)(*arguments), is_long=is_first)
+        outcome = _outcome(loop, count, results)
         if not outcome.made:
             raise _end_of_data()
         if loop.trains and loop.completes_update:
@@ -352,13 +352,13 @@ class ModernSession(ProgramSession):
                 self._schedule(loop, count, arguments, place)
             elif all(scheduled.loop is not loop for scheduled in self._in_flight):
                 raise _end_of_data()
-            made = False
+            is_made = False
             # Wait for the first call: the session needs its values, and its errors should be raised
             # at once. At the end of the data each call waits for one that was scheduled before.
-            while self._in_flight and (wait or not made and self._must_collect(loop)):
-                made = self._collect() is loop
+            while self._in_flight and (wait or not is_made and self._must_collect(loop)):
+                is_made = self._collect() is loop
             goes_on = not wait and len(self._ended[loop]) < self.num_workers
-            if loop in self._last and (made or goes_on):
+            if loop in self._last and (is_made or goes_on):
                 if is_asked:  # The result is for this call, not for an earlier one.
                     self._answers[loop.step].clear()
                 return self._last[loop]
@@ -539,11 +539,11 @@ def _flat(arrays: Sequence[Any]) -> list[Any]:
 
 def _components(feed: Mapping[Any, Any]) -> dict[Any, Any]:
     """Returns a feed with sparse tensors split into their components."""
-    found: dict[Any, Any] = {}
+    components: dict[Any, Any] = {}
     for key, value in feed.items():
         parts = tf.nest.flatten(key, expand_composites=True)
-        found.update(zip(parts, value if len(parts) > 1 else [value]))
-    return found
+        components.update(zip(parts, value if len(parts) > 1 else [value]))
+    return components
 
 
 def _check_options(options: Any = None, run_metadata: Any = None) -> None:
@@ -555,12 +555,12 @@ def _check_options(options: Any = None, run_metadata: Any = None) -> None:
         )
 
 
-def _outcome(loop: Loop, count: int, found: Any) -> Outcome:
-    made, worker = count, 0
+def _outcome(loop: Loop, count: int, results: Any) -> Outcome:
+    steps, worker = count, 0
     if loop.streams:
-        *found, made, worker = found
-    outputs = [each.numpy() if hasattr(each, "numpy") else each for each in found]
-    return Outcome(outputs, int(made), int(worker))
+        *results, steps, worker = results
+    outputs = [each.numpy() if hasattr(each, "numpy") else each for each in results]
+    return Outcome(outputs, int(steps), int(worker))
 
 
 def _end_of_data() -> Exception:

@@ -78,17 +78,17 @@ class ModernStep(ProgramStep):
         """The tensors that each call passes."""
         return [tensor for each in self.placeholders for tensor in _components(each)]
 
-    def _take(self, found: Packed) -> None:
-        super()._take(found)
+    def _take(self, packed: Packed) -> None:
+        super()._take(packed)
         self.outputs = Outputs(self.outputs)
         self.outputs.step = self
 
     def operations(self) -> list[Placed]:
-        found = super().operations()
+        placed = super().operations()
         if not self.hands_out:
-            return found
+            return placed
         # Any free worker runs the operations that are on no server.
-        return [each if "/job:ps" in each.device else each._replace(device="") for each in found]
+        return [each if "/job:ps" in each.device else each._replace(device="") for each in placed]
 
     def _check_operations(self) -> None:
         """Raises a `UserError` if the step has operations that workers cannot run."""

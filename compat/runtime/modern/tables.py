@@ -24,9 +24,9 @@ class Tables:
 
     def __init__(self, session: Any, operations: Sequence[Any]) -> None:
         self._session = session
-        found = [op for op in operations if _finds(op)]
-        self._types = {op.inputs[0].op: (op.get_attr("Tin"), op.get_attr("Tout")) for op in found}
-        self._exports = {op.inputs[0].op: export(op) for op in found}
+        lookups = [op for op in operations if _finds(op)]
+        self._types = {op.inputs[0].op: (op.get_attr("Tin"), op.get_attr("Tout")) for op in lookups}
+        self._exports = {op.inputs[0].op: export(op) for op in lookups}
         # A shared name, by which all functions on a worker use the same copies.
         self._names = {op: f"table/{uuid.uuid4().hex}" for op in self._types}
         self._contents: dict[Any, tuple[Any, Any]] = {}

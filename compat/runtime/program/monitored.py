@@ -81,7 +81,7 @@ class _Creator:
             scaffold.finalize()
             scaffold = tf1.train.Scaffold(
                 copy_from_scaffold=scaffold,
-                init_fn=lambda _, raw, given=scaffold: given.init_fn(self._hooked(raw)),
+                init_fn=lambda _, raw, original=scaffold: original.init_fn(self._hooked(raw)),
             )
         file = self._arguments.checkpoint_file
         return tf1.train.ChiefSessionCreator(

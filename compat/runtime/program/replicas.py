@@ -48,7 +48,7 @@ class SyncReplicas:
             local_step = step.read_value()
         self.local_step_init_op = step.initializer
         self.ready_for_local_init_op = tf1.report_uninitialized_variables(tf1.global_variables())
-        given, averaged, initial = self._accumulated(gradients, variables, local_step)
+        additions, averaged, initial = self._accumulated(gradients, variables, local_step)
         self.chief_init_op = tf.group(step.initializer, *initial)
         with tf1.device(global_step.device):
             updated = self._optimizer.apply_gradients(zip(averaged, variables), global_step)
@@ -56,7 +56,7 @@ class SyncReplicas:
                 added = self.get_init_tokens_op(max(self._aggregated, self._total))
             with tf.control_dependencies([added]):
                 self._updated = tf.constant(0)
-            with tf.control_dependencies(given):
+            with tf.control_dependencies(additions):
                 token = self._tokens.dequeue()
             waited = step.assign(token, read_value=False)
         on_one_server = all(v.device == global_step.device for v in variables)
@@ -70,7 +70,7 @@ class SyncReplicas:
         self, gradients: Sequence[Any], variables: Sequence[Any], step: Any
     ) -> tuple[list[Any], list[Any], list[Any]]:
         """Returns the operations that add gradients, their means, and the initializers."""
-        given, initial = [], []
+        additions, initial = [], []
         averaged = list(gradients)
         places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
         for i, (gradient, variable) in enumerate(zip(gradients, variables)):
@@ -80,7 +80,7 @@ class SyncReplicas:
                     rows = tf1.SparseConditionalAccumulator(
                         gradient.dtype, shape=(), shared_name=f"{variable.name}/gradient"
                     )
-                    given.append(rows.apply_indexed_slices_grad(each, step))
+                    additions.append(rows.apply_indexed_slices_grad(each, step))
                     averaged[i] = rows.take_indexed_slices_grad(self._aggregated)
                     initial.append(rows.set_global_step(self._global_step))
             else:
@@ -94,7 +94,7 @@ class SyncReplicas:
                     shape=[sum(shape.num_elements() for shape in shapes)],
                     shared_name=f"gradients/{device}/{dtype}",
                 )
-                given.append(
+                additions.append(
                     tf.raw_ops.ResourceAccumulatorApplyGradient(
                         handle=mean, local_step=step, gradient=flat
                     )
@@ -110,7 +110,7 @@ class SyncReplicas:
                 )
             for i, part in zip(there, parts):
                 averaged[i] = part
-        return given, averaged, initial
+        return additions, averaged, initial
 
     def get_init_tokens_op(self, num_tokens: int) -> Any:
         """Returns the operation that puts tokens, each of which lets a replica continue."""
@@ -125,8 +125,8 @@ class SyncReplicas:
         """Returns the queue runner that makes the updates, and adds its operations to the graph."""
         graph = self._updated.graph
         updates = Chain(graph, [], [self._updated])
-        made = self._updated
+        update = self._updated
         if updates.takes([]):
-            (made,) = updates.outputs(MOST_UPDATES)
+            (update,) = updates.outputs(MOST_UPDATES)
         with graph.as_default(), private.extendable(graph), tf1.device(None):
-            return tf1.train.QueueRunner(self._tokens, [made.op])
+            return tf1.train.QueueRunner(self._tokens, [update.op])

@@ -137,8 +137,8 @@ class ProgramRuntime(Runtime):
         return collected[0] if collected else None
 
     def slices(self) -> dict[str, Any]:
-        found = {name: private.slice_info(v) for name, v in self.variables().items()}
-        return {name: part for name, part in found.items() if part is not None}
+        slices = {name: private.slice_info(v) for name, v in self.variables().items()}
+        return {name: part for name, part in slices.items() if part is not None}
 
     def finish_building(self, run: Run) -> None:
         arguments = dict(run.graph_arguments)
@@ -208,10 +208,10 @@ class ProgramRuntime(Runtime):
 
     def monitored_session(self, arguments: MonitoredArguments) -> Any:
         graph = tf1.get_default_graph()
-        found = global_step()
-        if found is not None and not tf1.get_collection(tf1.GraphKeys.GLOBAL_STEP):
+        step = global_step()
+        if step is not None and not tf1.get_collection(tf1.GraphKeys.GLOBAL_STEP):
             # TensorFlow finds a global step by its name, and would find the variable's handle.
-            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, found)
+            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, step)
         kind = ProgramMonitoredSession if arguments.recovers else ProgramSingularSession
         return kind(self, self.steps_of(graph), arguments)
 
@@ -231,7 +231,7 @@ class ProgramRuntime(Runtime):
 
 def _prepared(runtime: ProgramRuntime, run: Run, target: str, config: Any) -> Any:
     """Returns a session whose variables have values, as TensorFlow's session manager gives them."""
-    own, graph, kind = run.own, run.graph, runtime.session_class
+    supervisor, graph, kind = run.own, run.graph, runtime.session_class
     started: list[int] = []
 
     def init_fn(raw: Any) -> None:
@@ -247,19 +247,19 @@ def _prepared(runtime: ProgramRuntime, run: Run, target: str, config: Any) -> An
     # Each thread has its own default graph.
     with graph.as_default():
         if runtime.waits_for_chief(run.is_chief, target):
-            raw = own.session_manager.wait_for_session(
+            raw = supervisor.session_manager.wait_for_session(
                 target, config=config, max_wait_secs=run.max_wait_secs
             )
         else:
             restored = run.recovery.take()
             newest = run.recovery.newest
-            raw = own.session_manager.prepare_session(
+            raw = supervisor.session_manager.prepare_session(
                 target,
-                init_op=own.init_op,
+                init_op=supervisor.init_op,
                 saver=_Restorer(run, restored) if newest else None,
                 checkpoint_filename_with_path=newest,
                 config=config,
-                init_feed_dict=own.init_feed_dict,
+                init_feed_dict=supervisor.init_feed_dict,
                 init_fn=init_fn if run.init_fn is not None else None,
             )
             # Other tasks may update the variables as soon as the chief has initialized them, so the
@@ -270,7 +270,7 @@ def _prepared(runtime: ProgramRuntime, run: Run, target: str, config: Any) -> An
             elif not (newest or started or "init_op" in run.graph_arguments) and hasattr(
                 run.global_step, "initializer"
             ):
-                read_step(raw, initial_value(run.global_step), own.init_feed_dict)
+                read_step(raw, initial_value(run.global_step), supervisor.init_feed_dict)
         if not started:
             read_step(raw)
         session = kind.of(raw, run, runtime.steps_of(graph))

@@ -102,10 +102,10 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
 
 def _begins_infinite(variable: Any) -> bool:
     """Whether a variable's initial value is infinite, as for a best loss, but not for a weight."""
-    given = getattr(variable.initializer, "inputs", ())[1:2]
-    if not given or not given[0].dtype.base_dtype.is_floating or _bytes(variable) > _SMALL_BYTES:
+    inputs = getattr(variable.initializer, "inputs", ())[1:2]
+    if not inputs or not inputs[0].dtype.base_dtype.is_floating or _bytes(variable) > _SMALL_BYTES:
         return False
-    op = given[0].op
+    op = inputs[0].op
     while op.type in ("Fill", "Identity"):
         op = op.inputs[-1].op
     # `get_static_value` would make the tensor unfeedable.

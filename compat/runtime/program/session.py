@@ -96,24 +96,24 @@ class ProgramSession(tf1.Session, Session):
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
         values: Values = {}
         count = number_of_updates(stacked, count)
-        made = 0
-        while made < count:
+        done = 0
+        while done < count:
             # The summary is that of the first update after it became due.
             due = self._supervisor.services.summary_due()
             chain = None if due else step.chain(stacked)
-            number = 1 if chain is None else chain.size(count - made)
+            number = 1 if chain is None else chain.size(count - done)
             try:
                 if chain is not None and number > 1:
                     outputs = chain.outputs(number)
-                    feed = chain.feed([array[made : made + number] for array in stacked])
+                    feed = chain.feed([array[done : done + number] for array in stacked])
                     values = self._run_step(step, feed, outputs)
                 else:
-                    values = self._run_step(step, step.feed([array[made] for array in stacked]))
+                    values = self._run_step(step, step.feed([array[done] for array in stacked]))
             except tf1.errors.OutOfRangeError:
                 if not values:
                     raise
                 break
-            made += number
+            done += number
             step.made += number
             if self.on_updates is not None and self._trains(step.outputs):
                 self.on_updates(None, number * step.definition.updates, values)
@@ -128,10 +128,10 @@ class ProgramSession(tf1.Session, Session):
         collects = step.summary is not None and self._supervisor.summary_op is default
         summary = None
         if outputs is None and trains and collects and services.summary_due():
-            *found, summary = self.call([*step.outputs, step.summary], feed, **kwargs)
+            *results, summary = self.call([*step.outputs, step.summary], feed, **kwargs)
         else:
-            found = self.call(outputs or step.outputs, feed, **kwargs)
-        values = step.unpack(*found)
+            results = self.call(outputs or step.outputs, feed, **kwargs)
+        values = step.unpack(*results)
         if "global_step" in values:
             self.planned_step = int(values["global_step"])
         if trains:
@@ -156,8 +156,8 @@ class ProgramSession(tf1.Session, Session):
             is_merged = getattr(getattr(fetch, "op", None), "type", "") == "MergeSummary"
             if not (is_merged and needs_feed(fetch, fed)):
                 return fetch
-            own = (step.summary for step in self._steps if step.summary is not None)
-            return next((tensor for tensor in own if not needs_feed(tensor, fed)), fetch)
+            summaries = (step.summary for step in self._steps if step.summary is not None)
+            return next((tensor for tensor in summaries if not needs_feed(tensor, fed)), fetch)
 
         return tf.nest.map_structure(of_step, fetches)
 

@@ -52,12 +52,12 @@ class ProgramStep(Step):
                 inputs.append(variable)
         return inputs
 
-    def _take(self, found: Packed) -> None:
-        self._packed = found
-        self.names, self.others = found.names, list(found.others)
-        self.tensors, self.summary = found.tensors, found.summary
-        self.operations_by_name, self.structures = found.operations(), found.structures
-        self.outputs = [found.vector, *found.others.values()]
+    def _take(self, packed: Packed) -> None:
+        self._packed = packed
+        self.names, self.others = packed.names, list(packed.others)
+        self.tensors, self.summary = packed.tensors, packed.summary
+        self.operations_by_name, self.structures = packed.operations(), packed.structures
+        self.outputs = [packed.vector, *packed.others.values()]
         self.made = 0  # Number of updates that this process has made.
         self._chain: Chain | None = None
 

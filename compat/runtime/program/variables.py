@@ -55,9 +55,9 @@ def filled(shape: Sequence[int], number: Any) -> Any:
     # TensorFlow folds expressions of constants and keeps the result. This zero is not constant.
     scalar = tf.constant([], tf.int32)
     zero = tf1.raw_ops.RandomUniformInt(shape=scalar, minval=0, maxval=1, seed=1, seed2=1)
-    found = tf.fill(tf.constant(shape, tf.int32) + zero, number)
-    found.set_shape(shape)
-    return found
+    result = tf.fill(tf.constant(shape, tf.int32) + zero, number)
+    result.set_shape(shape)
+    return result
 
 
 def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[_Call]:
@@ -66,11 +66,11 @@ def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iter
     A finalized graph takes no new operations, so the calls run the initializers and feed their
     initial tensors. Variables that share such a tensor are in different calls.
     """
-    left = sorted(variables)
-    while left:
+    remaining = sorted(variables)
+    while remaining:
         feed: dict[str, tuple[Any, str]] = {}
         later = []
-        for name in left:
+        for name in remaining:
             tensor = initial_value(variables[name])
             if feed.setdefault(tensor.name, (tensor, name))[1] != name:
                 later.append(name)
@@ -78,7 +78,7 @@ def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iter
             [variables[name].initializer for _, name in feed.values()],
             {tensor: values[name] for tensor, name in feed.values()},
         )
-        left = later
+        remaining = later
 
 
 def global_step() -> Any | None:

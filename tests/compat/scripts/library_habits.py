@@ -44,8 +44,6 @@ NUMPY = (
     ("(np.Inf, np.NaN, np.NINF, np.float_.__name__)", "(inf, nan, -inf, 'float64')"),
     ("np.math.sqrt(4) + len(np.warnings.filters) * 0", "2.0"),
     ("np.AxisError.__name__", "AxisError"),
-    ("np.lib.shape_base.tile([1], 2) + np.lib.twodim_base.eye(2, dtype=int)[0]", "[2 1]"),
-    ("from numpy.fft.helper import fftfreq; print(fftfreq(2))", "[ 0.  -0.5]"),
     ("np.product([2, 3]) + np.rank([1]) + np.alen([1])", "8"),
     ("np.alltrue([True]) and np.sometrue([True]) and np.in1d([1], [1])[0]", "True"),
     ("float(np.trapz([1, 2]))", "1.5"),
