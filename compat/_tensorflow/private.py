@@ -91,6 +91,14 @@ def extendable(graph: Any) -> Iterator[None]:
             graph.finalize()
 
 
+def unchanged(graph: Any) -> Any:
+    """Returns a context inside which no thread adds operations to a graph.
+
+    Where the method is gone, an `AttributeError`.
+    """
+    return graph._session_run_lock()
+
+
 def slice_info(variable: Any) -> Any:
     """Returns the `SaveSliceInfo` of a part of a partitioned variable; None for a whole variable.
 

@@ -32,6 +32,10 @@ def test_a_call_is_given_up_while_it_is_built(ran: Any, runtime: str) -> None:
     assert ran["interrupted"] == ([True, 150, 150, 200] if runtime == "modern" else None)
 
 
+def test_threads_may_run_calls_while_operations_are_added(ran: Any) -> None:
+    assert ran["calls_while_building"] == []
+
+
 def test_the_planned_step_counts_what_was_handed_out(ran: Any) -> None:
     assert ran["planned"] == [0, 1, 4]
 

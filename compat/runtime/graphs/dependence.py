@@ -38,18 +38,24 @@ class Dependence:
 
     def __init__(self, graph: Any, homes: Homes, own_task: Callable[[], str]) -> None:
         self._graph, self._homes, self._own_task = graph, homes, own_task
-        self._seen = 0
+        self._seen, self._seen_version = 0, -1
         self.operations: set[Any] = set()
         self.state: set[Any] = set()
         self.version = 0
 
     def update(self) -> None:
         """Adds the operations that the graph got since the last call."""
+        version = self._graph.version
+        if version == self._seen_version:
+            return
+        self._seen_version = version
+        with private.unchanged(self._graph):
+            self._update()
+
+    def _update(self) -> None:
         every = self._graph.get_operations()
         new = every[self._seen :]
         self._seen = len(every)
-        if not new:
-            return
         with self._graph.as_default():
             # They stay with their worker, wherever a setter would place them.
             local = {variable.op.name for variable in tf1.local_variables()}

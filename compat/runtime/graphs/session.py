@@ -206,7 +206,10 @@ class GraphSession:
 
     def _lifted(self, fetches: Any, operations: Any, fed: Any) -> Any:
         stores, place = self._stores(), self.placing()
-        cut = part.Part(self._graph, self._known.dependence, fetches, operations, list(fed), place)
+        with private.unchanged(self._graph):
+            cut = part.Part(
+                self._graph, self._known.dependence, fetches, operations, list(fed), place
+            )
         if cut.is_empty:
             return None
         self._cluster.connect(stores)

@@ -116,6 +116,7 @@ def main(name: str) -> None:
     report["in_one_call"] = {kind: in_one_call(kind) for kind in ("function", "tape", "dropout")}
     report["interrupted"] = interrupted() if name == "modern" else None
     report["looks_while_training"] = looks_while_training()
+    report["calls_while_building"] = calls_while_building()
     print(json.dumps(report))
 
 
@@ -163,6 +164,32 @@ def looks_while_training() -> list[Any]:
         looked.set()
         thread.join(30)
     return [begun, found["in_time"]]
+
+
+def calls_while_building() -> list[str]:
+    """Threads run calls while the program adds operations; returns what they raise."""
+    tf1.reset_default_graph()
+    raised, is_built = [], threading.Event()
+    with tf1.Session() as session:
+        five = tf1.constant(5.0)
+
+        def call() -> None:
+            try:
+                while not is_built.wait(0.001):
+                    session.run(five)
+            except Exception as error:
+                raised.append(repr(error))
+
+        threads = [threading.Thread(target=call) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for number in range(300):
+            total = tf1.get_variable(f"total{number}", initializer=0.0)
+            tf1.assign_add(total, 1.0)
+        is_built.set()
+        for thread in threads:
+            thread.join()
+    return raised
 
 
 def seeded() -> dict[str, Any]:
