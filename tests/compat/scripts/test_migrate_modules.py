@@ -11,6 +11,7 @@ import pytest
 from compat.errors import UserError
 from compat.scripts.commands import check
 from compat.scripts.commands.migrate import main
+from compat.scripts.proving import migrated
 from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")
@@ -239,3 +240,15 @@ def test_all_names_of_a_package_that_compat_has_may_be_imported(tmp_path: Path) 
     assert main(["--to=compat", str(script)]) == 0
     text = (tmp_path / "old_compat.py").read_text(encoding="utf-8")
     assert "from compat.v1.contrib.seq2seq import *\n" in text
+
+
+def test_modules_without_tensorflow_are_migrated_for_a_proof(tmp_path: Path) -> None:
+    """Or the migrated program could not import them: they are in Python 2."""
+    script = tmp_path / "old.py"
+    script.write_text("import tensorflow as tf\nimport reader\nprint reader.x, tf.mul(2, 3)\n")
+    (tmp_path / "reader.py").write_text("x = 7\nprint 'read'\n")
+    (tmp_path / "data.txt").write_text("1")
+    new = Path(migrated.write(str(script), str(tmp_path / "new")))
+    assert "print(reader.x, tf.multiply(2, 3))" in new.read_text()
+    assert "x = 7\nprint('read')" in (new.parent / "reader.py").read_text()
+    assert (new.parent / "data.txt").read_text() == "1"
