@@ -22,27 +22,27 @@ _VARIABLE_SCOPE = "tensorflow.python.ops.variable_scope"
 def monitored_base() -> Any:
     """Returns the base of `MonitoredSession` and of `SingularMonitoredSession`.
 
-    Where it is another class, the constructors of ours fail with a `TypeError`.
+    If it is another class, our constructors raise `TypeError`.
     """
     return tf1.train.MonitoredSession.__mro__[1]
 
 
 def session_interface() -> Any:
-    """Returns the class of a `Saver`'s sessions; where it is another, it raises a `TypeError`."""
+    """Returns the class of a `Saver`'s sessions; raises `TypeError` if another one is expected."""
     return tf1.Session.__mro__[-2]
 
 
 def poll_every(manager: Any, default_secs: int, seconds: int) -> None:
     """Makes a session manager that polls at TensorFlow's interval poll at another one.
 
-    Where the attribute is gone, an `AttributeError` names it.
+    Raises `AttributeError` if the attribute is missing.
     """
     if manager._recovery_wait_secs == default_secs:
         manager._recovery_wait_secs = seconds
 
 
 def device_filters(session: Any) -> list[str]:
-    """Returns the device filters of a session's configuration; if removed, an `AttributeError`."""
+    """Returns the device filters of a session's options; raises `AttributeError` if missing."""
     return list(session._config.device_filters)
 
 
@@ -55,22 +55,22 @@ def creator_arguments(creator: Any) -> dict[str, Any]:
 
 
 def bulk_saver_builder() -> Any:
-    """Returns the class of a `Saver`'s operations; where gone, the legacy runtime fails to load."""
+    """Returns the class of a `Saver`'s operations; if missing, the legacy runtime fails to load."""
     return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder
 
 
 def expect_single_steps(hook: Any) -> None:
-    """Makes a `CheckpointSaverHook` expect one step a call; where gone, an `AttributeError`."""
+    """Makes a `CheckpointSaverHook` expect one step a call; raises `AttributeError` if missing."""
     hook._set_steps_per_run(1)  # Only TPUs set more, later, for calls of several steps.
 
 
 def write_graph(supervisor: Any) -> None:
-    """Makes TensorFlow's supervisor write its graph; where that is gone, an `AttributeError`."""
+    """Makes TensorFlow's supervisor write its graph; raises `AttributeError` if missing."""
     supervisor._write_graph()
 
 
 def forget_graph(supervisor: Any) -> None:
-    """Makes a supervisor write its graph into the next file too; where gone, only in the first."""
+    """Makes a supervisor write its graph to the next file, too; if missing, only to the first."""
     supervisor._graph_added_to_summary = False
 
 
@@ -94,7 +94,7 @@ def extendable(graph: Any) -> Iterator[None]:
 def unchanged(graph: Any) -> Any:
     """Returns a context inside which no thread adds operations to a graph.
 
-    Where the method is gone, an `AttributeError`.
+    Raises `AttributeError` if the method is missing.
     """
     return graph._session_run_lock()
 
@@ -110,13 +110,13 @@ def slice_info(variable: Any) -> Any:
 def listed_by(saver: Any) -> Any:
     """Returns the variables of a saver, as a list or by name.
 
-    Where the list is gone, a checkpoint of another program is reported by TensorFlow.
+    If the list is missing, TensorFlow reports a checkpoint of another program.
     """
     return getattr(saver, "_var_list", None) or []
 
 
 def set_slice_info(variable: Any, part: Any) -> None:
-    """Makes a variable a part of a partitioned one; where that is gone, an `AttributeError`."""
+    """Makes a variable a part of a partitioned one; raises `AttributeError` if missing."""
     variable._set_save_slice_info(part)
 
 
@@ -150,7 +150,7 @@ def sum_of_workers(tensor: Any, workers: int, group: int, key: Any) -> Any:
 def register_function(definition: Any) -> None:
     """Registers an untraced `FunctionDef` here and on all servers, unless it is there.
 
-    Where the context cannot, a step that calls a function fails with an `AttributeError`.
+    If the method is missing, a step that calls a function raises `AttributeError`.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context").context()
     if not context.has_function(definition.signature.name):
@@ -206,8 +206,8 @@ def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = Non
 def device_of(result: Any) -> str:
     """Returns the device on which a scheduled function ran; empty if it is unknown."""
     # The first name is that of 2.4, the second that of later releases.
-    made = tf.nest.flatten(getattr(result, "_values", getattr(result, "_value", None)))
-    return str(getattr(made[0], "device", ""))
+    values = tf.nest.flatten(getattr(result, "_values", getattr(result, "_value", None)))
+    return str(getattr(values[0], "device", ""))
 
 
 @functools.lru_cache(maxsize=None)  # Once per process, even if it connects several times.
@@ -267,41 +267,41 @@ def profile_class() -> Any:
 
 
 def accept_unused() -> None:
-    """Stops the reports of operations that were never used; where they are gone, an error."""
+    """Stops the reports of operations that were never used; raises an error if missing."""
     should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
     should_use._add_should_use_warning = lambda value, *args, **kwargs: value
 
 
 def shapes_and_seeds() -> tuple[Any, ...]:
-    """Returns the modules of `Dimension` and of `get_seed`; where gone, an `ImportError`."""
+    """Returns the modules of `Dimension` and of `get_seed`; raises `ImportError` if missing."""
     framework = "tensorflow.python.framework."
     return tuple(importlib.import_module(framework + n) for n in ("tensor_shape", "random_seed"))
 
 
 def event_writers() -> tuple[Any, ...]:
-    """Returns the modules that define and use `EventFileWriter`; where gone, an `ImportError`."""
+    """Returns the modules with `EventFileWriter` and its users; raises `ImportError` if missing."""
     writer = "tensorflow.python.summary.writer."
     return tuple(importlib.import_module(writer + n) for n in ("event_file_writer", "writer"))
 
 
 def automatic_control_dependencies() -> Any:
-    """Returns a context where stateful operations run, in order; if removed, an `ImportError`."""
+    """Returns a context that runs stateful operations in order; raises `ImportError` if missing."""
     name = "tensorflow.python.framework.auto_control_deps"
     return importlib.import_module(name).AutomaticControlDependencies()
 
 
 def saved_model_builder() -> Any:
-    """Returns the class that writes a SavedModel; where it is gone, an `AttributeError`."""
+    """Returns the class that writes a SavedModel; raises `AttributeError` if missing."""
     return importlib.import_module("tensorflow.python.saved_model.builder_impl")._SavedModelBuilder
 
 
 def current_variable_store() -> Any:
-    """Returns the store that `get_variable` uses; if removed, an `AttributeError`."""
+    """Returns the store that `get_variable` uses; raises `AttributeError` if missing."""
     return importlib.import_module(_VARIABLE_SCOPE)._get_default_variable_store()
 
 
 def with_variable_store(store: Any) -> Any:
-    """Returns a context where `get_variable` uses this store; if removed, an `AttributeError`."""
+    """Makes `get_variable` use this store in a context; raises `AttributeError` if missing."""
     return importlib.import_module(_VARIABLE_SCOPE).with_variable_store(store)
 
 
@@ -309,13 +309,13 @@ def forget_eager_default() -> None:
     """Makes `tf.init_scope` in a branch or loop mean the program's graph, not eager execution.
 
     TensorFlow stores the default mode in its context. If the context was created before eager
-    execution was disabled, as by `tf.config`, that mode is wrong. If the class is removed, an
-    `AttributeError`.
+    execution was disabled, as by `tf.config`, that mode is wrong. Raises `AttributeError` if the
+    class is missing.
     """
     context = importlib.import_module("tensorflow.python.eager.context")
-    made = context.context_safe()
-    if made is not None:
-        made._context_switches = context._ContextSwitchStack(False)
+    current = context.context_safe()
+    if current is not None:
+        current._context_switches = context._ContextSwitchStack(False)
 
 
 def _leave_devices_out_of_functions() -> None:
@@ -323,7 +323,7 @@ def _leave_devices_out_of_functions() -> None:
 
     The operations of a function then have the device of the operation that calls it. Otherwise
     device functions such as `replica_device_setter` would place them on tasks that a session in
-    this process does not have. If a replaced function is removed, an `AttributeError`.
+    this process does not have. Raises `AttributeError` if a replaced function is missing.
     """
     functions: Any = importlib.import_module("tensorflow.python.framework.func_graph")
     assert callable(functions.device_stack_has_callable)
@@ -358,7 +358,7 @@ def _leave_devices_out_of_functions() -> None:
 
 
 def sessions_are_replaced() -> bool:
-    """Whether `replace_in_sessions` was called; where the class is gone, an `ImportError`."""
+    """Whether `replace_in_sessions` was called; raises `ImportError` if missing."""
     return hasattr(_base_session(), "compat_session")
 
 
@@ -429,7 +429,7 @@ def before_calls(
 
 
 def _call_before(owner: Any, name: str, before: Callable[..., None]) -> None:
-    """Calls `before` before a method, with its arguments; fails if the method is removed."""
+    """Calls `before` before a method, with its arguments; raises an error if it is missing."""
     method = getattr(owner, name)
 
     @functools.wraps(method)
@@ -461,17 +461,21 @@ def _ask_in_calls() -> None:
             return call(self, options, feeds, outputs, ops, metadata)
 
         def now(tensors: Sequence[Any], operations: Sequence[Any]) -> Any:
-            given = None if options is None else tf1.RunOptions.FromString(read_buffer(options))
-            own = getattr(self, "compat_session", None)
-            found = own and own.run(in_session, tensors, operations, fed, given)
-            return in_session(tensors, operations) if found is None else found
+            run_options = (
+                None if options is None else tf1.RunOptions.FromString(read_buffer(options))
+            )
+            own_session = getattr(self, "compat_session", None)
+            results = own_session and own_session.run(
+                in_session, tensors, operations, fed, run_options
+            )
+            return in_session(tensors, operations) if results is None else results
 
         called = getattr(base, "compat_called", None)
         if called is not None:
             has_options = options is not None or metadata is not None
-            found = called(self, now, tensors, operations, fed, has_options)
-            if found is not None:
-                return found
+            results = called(self, now, tensors, operations, fed, has_options)
+            if results is not None:
+                return results
         return now(tensors, operations)
 
     base._call_tf_sessionrun = run
@@ -507,41 +511,41 @@ def step_of_replicas(optimizer: Any) -> Any:
 
 
 def resource_variable() -> Any:
-    """Returns the class of resource variables, also of graphs; fails if it is removed."""
+    """Returns the class of resource variables, also of graphs; raises an error if missing."""
     return importlib.import_module(
         "tensorflow.python.ops.resource_variable_ops"
     ).BaseResourceVariable
 
 
 def _base_session() -> Any:
-    """Returns the class of all sessions; where it is gone, an `ImportError`."""
+    """Returns the class of all sessions; raises `ImportError` if missing."""
     return importlib.import_module("tensorflow.python.client.session").BaseSession
 
 
 def eager_mode() -> Any:
     """Returns a context that enables eager execution in this thread, also in a graph's scope.
 
-    Where it is gone, an `AttributeError`.
+    Raises `AttributeError` if it is missing.
     """
     return importlib.import_module("tensorflow.python.eager.context").eager_mode()
 
 
 def cancellation_manager() -> Any:
-    """Returns an object that cancels calls of functions; if removed, an `AttributeError`."""
+    """Returns an object that cancels calls of functions; raises `AttributeError` if missing."""
     return _imported("tensorflow.python.eager.cancellation").CancellationManager()
 
 
 def tensor_in_memory_of(array: Any, dtype: Any) -> Any:
     """Returns an eager tensor that shares the memory of an array, if aligned, or else a copy.
 
-    If the constructor is removed, an `AttributeError`.
+    Raises `AttributeError` if the constructor is missing.
     """
     tensor, context = _eager()
     return tensor(array, context.device_name, dtype.as_datatype_enum)
 
 
 def _eager() -> tuple[Any, Any]:
-    """Returns the class of eager tensors, and the context; where one is gone, it fails."""
+    """Returns the class of eager tensors, and the context; raises an error if one is missing."""
     context = _imported("tensorflow.python.eager.context").context()
     context.ensure_initialized()
     return _imported("tensorflow.python.framework.ops").EagerTensor, context
@@ -549,7 +553,7 @@ def _eager() -> tuple[Any, Any]:
 
 @functools.lru_cache(maxsize=None)
 def _imported(name: str) -> Any:
-    """Returns a module; where it is gone, an `ImportError`."""
+    """Returns a module; raises `ImportError` if missing."""
     return importlib.import_module(name)
 
 
@@ -557,8 +561,8 @@ def caller(function: Any) -> Callable[[Sequence[Any], Any], Any]:
     """Returns a function that calls a concrete function, in graph or eager mode.
 
     It takes tensors and the call's `cancellation_manager`, and returns tensors. A call by
-    TensorFlow's own method takes 0.1 ms more, and all threads share its cancellation manager. If a
-    part of TensorFlow is removed, an `AttributeError`.
+    TensorFlow's own method takes 0.1 ms more, and all threads share its cancellation manager.
+    Raises `AttributeError` if a part of TensorFlow is missing.
     """
     execute = _imported("tensorflow.python.eager.execute").execute_with_cancellation
     inner = getattr(function, "inference_fn", None) or function._inference_function
@@ -579,20 +583,20 @@ def caller(function: Any) -> Callable[[Sequence[Any], Any], Any]:
 def set_device(op: Any, device: str) -> None:
     """Changes the device of an operation that no session has run yet.
 
-    Where the method is gone, an `AttributeError`.
+    Raises `AttributeError` if the method is missing.
     """
     op._set_device(device)
 
 
 def control_outputs(op: Any) -> list[Any]:
-    """Returns the operations that wait for this one; where that is gone, an `AttributeError`."""
+    """Returns the operations that wait for this one; raises `AttributeError` if missing."""
     return list(op._control_outputs)
 
 
 def is_in_branch_or_loop(op: Any) -> bool:
     """Whether an operation is inside a `cond` or a loop of TensorFlow 1.x.
 
-    Where the method is gone, an `AttributeError`.
+    Raises `AttributeError` if the method is missing.
     """
     return op._get_control_flow_context() is not None
 
@@ -600,6 +604,6 @@ def is_in_branch_or_loop(op: Any) -> bool:
 def graph_functions(graph: Any) -> Any:
     """Returns the library of a graph's functions, or None if it has none.
 
-    Where the attribute is gone, an `AttributeError`.
+    Raises `AttributeError` if the attribute is missing.
     """
     return graph.as_graph_def().library if graph._functions else None

@@ -71,8 +71,8 @@ class Dependence:
 
     def is_elsewhere(self, op: Any) -> bool:
         """Whether an operation belongs to another task of the cluster."""
-        own = self._own_task()
-        return own != "" and self._homes.of(op) not in ("", own)
+        own_task = self._own_task()
+        return own_task != "" and self._homes.of(op) not in ("", own_task)
 
     def _begins(self, op: Any, local: set[str]) -> bool:
         """Whether TensorFlow 2 stores some state, no matter which operations use it."""

@@ -152,13 +152,13 @@ class GraphSession:
         # The graph keeps these objects as long as it lives, and names take longer.
         key = self._known.dependence.version, *map(id, fetches), 0, *map(id, operations), 0
         key += tuple(map(id, fed))
-        found = self._parts.get(key, self)
-        if found is self:
+        known_part = self._parts.get(key, self)
+        if known_part is self:
             with self._known.lock:
-                found = self._parts[key] = self._lifted(fetches, operations, fed)
-        if found is None:
+                known_part = self._parts[key] = self._lifted(fetches, operations, fed)
+        if known_part is None:
             return None
-        cut, function = found
+        cut, function = known_part
         values = fed
         if cut.edges or cut.targets:
             values = {**fed, **dict(zip(cut.edges, in_session(cut.edges, cut.targets)))}
@@ -201,8 +201,8 @@ class GraphSession:
 
         State with a name outlives the function that contains its node.
         """
-        own = self._cluster.own_task
-        return functools.partial(self._place, self._stores() - {own} if own else set())
+        own_task = self._cluster.own_task
+        return functools.partial(self._place, self._stores() - {own_task} if own_task else set())
 
     def _lifted(self, fetches: Any, operations: Any, fed: Any) -> Any:
         stores, place = self._stores(), self.placing()
@@ -252,9 +252,9 @@ class GraphSession:
         """Frees the variables, unless another session uses them."""
         nodes = {
             node.name: node
-            for found in self._parts.values()
-            if found is not None and not self._is_shared
-            for node in found[0].variables()
+            for each in self._parts.values()
+            if each is not None and not self._is_shared
+            for node in each[0].variables()
         }
         self._parts.clear()
         if nodes:
