@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import codecs
 import decimal
 import functools
 import importlib
@@ -31,9 +32,21 @@ def classic_division(left: Any, right: Any) -> Any:
     return left // right  # Dimensions of TensorFlow refuse `/`.
 
 
-def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
-    """Decodes bytes, or anything with a method `decode`; returns strings unchanged."""
-    return value if isinstance(value, str) else value.decode(*args, **kwargs)
+def classic_decode(value: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
+    """Decodes bytes, or anything with a method `decode`; returns strings unchanged.
+
+    By an encoding that is not of text, such as "hex" or "base64", a string is decoded to bytes, and
+    by "rot13" to a string.
+    """
+    if not isinstance(value, str):
+        return value.decode(encoding, errors)
+    try:
+        "a".encode(encoding)
+    except LookupError:  # It is not of text.
+        is_of_strings = codecs.lookup(encoding).name == "rot-13"
+        given: Any = value if is_of_strings else value.encode("utf-8")
+        return codecs.decode(given, encoding, errors)
+    return value
 
 
 def classic_round(number: Any, ndigits: int = 0) -> float:

@@ -49,6 +49,7 @@ def test_python_2_runs_converted_and_its_file_stays(run_script: RunScript, tmp_p
         "total = 7\n"
         "total /= 2\n"
         "print total, u'text'.decode('utf-8'), {1: 2}.has_key(1)\n"
+        "print '6162'.decode('hex') == b'ab' == 'YWI='.decode('base64'), 'no'.decode('rot13')\n"
         "for key, value in {'a': 1}.iteritems(): print key, value\n"
         "try:\n    raise ValueError, 'wrong'\nexcept ValueError, error:\n    print error\n"
         "print cPickle.loads(cPickle.dumps([1])), isinstance(1L, long)\n"
@@ -59,6 +60,7 @@ def test_python_2_runs_converted_and_its_file_stays(run_script: RunScript, tmp_p
     assert ran.out.splitlines() == [
         "halves [0, 0, 1, 1] 3 3.5",
         "3 text True",
+        "True ab",
         "a 1",
         "wrong",
         "[1] True",
