@@ -89,5 +89,9 @@ def test_a_writer_is_handed_summaries_without_a_look(gathered: Any) -> None:
     }
 
 
+def test_calls_are_made_before_other_programs_are_told(gathered: Any) -> None:
+    assert gathered["signal"] == {"made": [False, True]}
+
+
 def test_calls_are_made_after_a_second(gathered: Any) -> None:
     assert gathered["waiting"] == {"made": True}

@@ -25,7 +25,7 @@ import numpy as np
 from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.runtime.graphs.chain import CALLS_BEFORE, SIZES, Chain, failed_copy
-from compat.runtime.graphs.dependence import VARIABLES, is_handle
+from compat.runtime.graphs.dependence import VARIABLES, holds_state, is_handle, shared_name
 from compat.runtime.graphs.draws import draws
 from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.graphs.part import lasts
@@ -56,7 +56,8 @@ class _Kind:
     """Calls of a graph's sessions that have the same fetches, operations and feeds.
 
     Attributes:
-      touches: whether such a call reads or writes variables.
+      shows: whether a program can tell by such a call which calls before it were made, since it
+        reads or writes variables or a queue of other programs, such as that which ends a server.
       first: operations that run in each call at once, such as those that read from a queue.
       edges: tensors that the gathered operations take from `first`.
       obstacle: the reason, as text, why calls are made alone; "" while they are gathered.
@@ -69,18 +70,19 @@ class _Kind:
         self._causes: collections.Counter[str] = collections.Counter()
         names = {tensor.name for tensor in fed}
         needed = Needed(fetches, operations, names).operations
-        self.touches = any(op.type in VARIABLES for op in needed)
+        has_variables = any(op.type in VARIABLES for op in needed)
+        self.shows = has_variables or any(map(_is_shared_queue, needed))
         alone = {op for op in needed if _runs_alone(op)}
         rest = Needed(fetches, operations, names, alone)
         waited = [*operations, *(c for op in rest.operations for c in op.control_inputs)]
         self.edges = [rest.edges[name] for name in sorted(rest.edges)]
         self.first = [op for op in dict.fromkeys(waited) if op in alone]
         self.run = [op for op in operations if op not in alone]
-        self.obstacle = ""
-        for op in needed if self.touches else ():
+        self.obstacle = "" if has_variables else "they use no variable"
+        for op in needed if has_variables else ():
             if _is_of_machine(op):
                 self.obstacle = f"{op.name} reads or writes files"
-        for op in alone if self.touches else ():
+        for op in alone if has_variables else ():
             if private.is_in_branch_or_loop(op):
                 self.obstacle = f"{op.name} is in a branch or a loop"
             elif any(before.type in VARIABLES for before in dependencies([op], names)):
@@ -114,6 +116,11 @@ def _runs_alone(op: Any) -> bool:
         return bool(op.get_attr("seed") or op.get_attr("seed2"))
     handles = [tensor for tensor in op.inputs if is_handle(tensor) and lasts(tensor)]
     return op.type in _PYTHON or not all(map(_is_of_variable, handles))
+
+
+def _is_shared_queue(op: Any) -> bool:
+    """Whether an operation is a queue that other programs find by its name."""
+    return "Queue" in op.type and holds_state(op) and shared_name(op) != ""
 
 
 def _is_of_machine(op: Any) -> bool:
@@ -264,8 +271,8 @@ class Ahead:
         if key not in self._kinds:
             self._kinds[key] = _Kind(session.graph, list(fetches), list(operations), [*fed])
         kind, arrays = self._kinds[key], list(fed.values())
-        if not kind.touches:
-            return None  # The call does not show which calls were made.
+        if not kind.shows or hasattr(session.graph, "compat_is_run_by_server"):
+            return None
         kind.calls += 1
         is_early = kind.calls <= self._after or not all(isinstance(a, np.ndarray) for a in arrays)
         if has_options or is_early or kind.obstacle or kind.chain.obstacle:

@@ -364,6 +364,23 @@ def waiting() -> dict[str, Any]:
         return {"made": group.is_over}
 
 
+def signal() -> dict[str, Any]:
+    """An element of a queue that other programs see is put in after the calls that are gathered."""
+    tf1.reset_default_graph()
+    total = tf1.get_variable("total", initializer=0)
+    train = tf1.assign_add(total, 1).op
+    own, shared = (tf1.FIFOQueue(9, [tf1.int32], shared_name=name) for name in (None, "the_end"))
+    own_put, shared_put = own.enqueue(1), shared.enqueue(1)
+    made = []
+    said = contextlib.redirect_stdout(io.StringIO())
+    with said, compat.ahead(GROUP, after=0), opened() as session:
+        for put in (own_put, shared_put):
+            session.run(train)
+            session.run(put)
+            made.append(ahead._active.group is None)
+    return {"made": made}
+
+
 def main() -> None:
     """Runs all cases; prints what they saw, by name, as JSON."""
     settings = json.loads(sys.argv[1])
@@ -374,6 +391,7 @@ def main() -> None:
     found["use"] = kinds_of_use()
     found["failure"], found["interruption"] = failure(), interruption()
     found["failure of a full group"] = failure_of_a_full_group()
+    found["signal"] = signal()
     found["summaries"], found["waiting"] = summaries(Path.cwd() / "written"), waiting()
     print(json.dumps(found, default=lambda value: value.item()))
 
