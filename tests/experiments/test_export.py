@@ -67,8 +67,15 @@ def own(train: Train) -> Path:
     return training.folder
 
 
+def command_in_mlflow(recorded: Any) -> list[str]:
+    """Returns what the Description of a run in MLflow says adds the model to it."""
+    ((text,),) = recorded.select("select value from tags where key = 'mlflow.note.content'")
+    (command,) = re.findall(r"```sh\npython -m experiments\.(export .+)\n```", text)
+    return shlex.split(command)
+
+
 @pytest.fixture(scope="module")
-def calls(own: Path, python: Python) -> dict[str, str]:
+def calls(own: Path, python: Python, record: Any) -> dict[str, str]:
     """What each call, all in one process, printed or refused."""
     shutil.copytree(str(own / "run"), str(own / "unknown"))
     (own / "unknown" / "program.json").unlink()
@@ -82,7 +89,7 @@ def calls(own: Path, python: Python) -> dict[str, str]:
         "first": ["export", "run"],
         "again": ["export", "run"],
         "last": ["export", "run", "--checkpoint=last", "--output=served/1"],
-        "mlflow": ["export", "run", "--mlflow", "--output=logged"],
+        "mlflow": [*command_in_mlflow(record(own / "run")), "--output=logged"],
         "register": ["export", "run", "--register=own", "--output=registered"],
         "register again": ["export", "run", "--register=own", "--output=registered again"],
         "tflite": ["export", "run", "--format=tflite", "--output=digits.tflite"],
