@@ -44,7 +44,7 @@ _REMEDIES = (
         "a tensor has its value when the graph runs: use tf.where or tf.cond",
     ),
     (
-        r"has no attribute 'numpy'",
+        r"has no attribute 'numpy'|^float\(\) argument|^int\(\) argument",
         "a tensor has its value when the graph runs: return it among the outputs of loss(), or use "
         "tf.print",
     ),
@@ -57,7 +57,39 @@ _REMEDIES = (
         r"Cannot (batch|add) tensor",
         "dataset.padded_batch fills up elements that are not of one shape",
     ),
+    (
+        r"to a numpy array",
+        "a tensor has its value when the graph runs: use functions of tf, or a metric of "
+        "metrics(), which is given arrays of NumPy",
+    ),
+    (
+        r"[Ii]terating over a.*[Tt]ensor",
+        "a tensor has its values when the graph runs: use functions of whole tensors, or tf.map_fn",
+    ),
+    (
+        r"has no attribute 'log(_dict|_metrics)?'",
+        "return scalars among the outputs of loss(), or write them in a hook by run.writer.scalars",
+    ),
+    (
+        r"has no attribute '(backward|item|detach)'|No gradients provided"
+        r"|only supports Python-style iteration",
+        "loss() returns the loss, and the run makes gradients and updates by optimizer()",
+    ),
     (r"'labels' has DataType string", "number the labels, as by numpy.unique(return_inverse=True)"),
+    (r"'labels' has DataType", "class ids are integers, as of array.astype('int32')"),
+    (
+        r"labels.shape.rank` must equal|Rank of labels|Rank mismatch",
+        "class ids are [batch]: tf.squeeze(labels, 1) makes them of [batch, 1]; of one-hot labels "
+        "take tf.nn.softmax_cross_entropy_with_logits",
+    ),
+    (
+        r"\bu?int(8|16|32|64)\b.*\bfloat|\bfloat.*\bu?int(8|16|32|64)\b",
+        "cast one of them by tf.cast",
+    ),
+    (
+        r"must be rank 2 but is rank 1",
+        "a split of tf.data is of batches: end it with .batch(self.settings.batch_size)",
+    ),
     (r"label value of .* outside the valid range", "labels are from 0 to the number of logits - 1"),
 )
 

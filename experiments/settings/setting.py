@@ -113,7 +113,7 @@ def checked(field: Any, value: Any) -> Any:
         remedy = f"give {_KINDS[kind]}"
         if kind is str and isinstance(value, (bool, int, float)):
             remedy = "put it in quotes"
-        elif field.default not in (None, ""):
+        elif field.default not in (None, "", value):
             remedy += f", such as {_shown(field, field.default)}"
         raise UserError(f"{given} is not {_KINDS[kind]}; {remedy}")
     if kind in (int, float):
@@ -207,6 +207,7 @@ def prepare(cls: type, base: type) -> None:  # noqa: C901
             continue
         value = vars(cls).get(name, dataclasses.MISSING)
         parent = known.get(name)
+        kind, _ = kind_of(name, annotation)
         if name in PROCESS_FLAGS:
             raise wrong(cls, name, "has the name of a flag of each process; choose another name")
         if parent is None and hasattr(base, name):
@@ -216,7 +217,7 @@ def prepare(cls: type, base: type) -> None:  # noqa: C901
             if not isinstance(value, dataclasses.Field):
                 value = dataclasses.field(default=value, repr=parent.repr, metadata=parent.metadata)
                 setattr(cls, name, value)
-            if kind_of(name, annotation)[0] is not kind_of(name, parent.type)[0]:
+            if kind is not kind_of(name, parent.type)[0]:
                 inherited = text_of_type(parent.type)
                 raise wrong(
                     cls,
@@ -227,7 +228,6 @@ def prepare(cls: type, base: type) -> None:  # noqa: C901
             has_value = not (value is dataclasses.MISSING or isinstance(value, dataclasses.Field))
             shown = repr(value)[:60] if has_value else "default"
             raise wrong(cls, name, f"has no help; write {name}: {text} = setting({shown}, 'Help.')")
-        kind_of(name, annotation)
 
 
 def check_class(cls: type) -> None:
@@ -239,5 +239,8 @@ def check_class(cls: type) -> None:
             f"{cls.__name__} is not a dataclass; write @dataclass(frozen=True) above the class"
         )
     for field in dataclasses.fields(cls):
-        checked(field, field.default)
+        try:
+            checked(field, field.default)
+        except UserError as error:
+            raise wrong(cls, field.name, f"has a wrong default: {error}") from None
     cls._checked = True  # type: ignore[attr-defined]

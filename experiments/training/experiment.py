@@ -52,6 +52,13 @@ class Experiment(Callback):
     def __init__(self, settings: Any) -> None:
         self.settings = settings
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute, but none in the place of a method, such as `self.loss`."""
+        if callable(getattr(Experiment, name, None)):
+            kind = type(self).__name__
+            raise AttributeError(f"{kind}.{name} is a method; choose another name of the attribute")
+        super().__setattr__(name, value)
+
     @classmethod
     def name(cls) -> str:
         """Returns the name of MLflow's experiment and of new log folders: `MyNet` is `my_net`."""
@@ -109,7 +116,7 @@ class Experiment(Callback):
         Raises:
           UserError: `loss` has no output "predictions".
         """
-        found = self.loss(batch, training=False)
+        found = self.loss(batch, False)
         outputs = found[1] if isinstance(found, tuple) else {}
         if "predictions" not in outputs:
             raise UserError(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import hashlib
+import inspect
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
 
@@ -46,7 +48,9 @@ class Data:
             found = getattr(self, name)
             if isinstance(found, Mapping):
                 object.__setattr__(self, name, _arrays(f"split {name!r}", found))
-            elif found is not None and not callable(found):
+            elif callable(found) and not isinstance(found, type):
+                object.__setattr__(self, name, _stream(name, found))
+            elif found is not None:
                 raise UserError(
                     f"split {name!r} of data() is {_kind(found)}; give a dict of arrays by name, "
                     "as in {'x': x, 'y': y}, or a function of (worker, number of workers) that "
@@ -81,7 +85,7 @@ def data_of(found: Any) -> Data:
             meant = difflib.get_close_matches(str(name), SPLITS, n=1, cutoff=0.4)
             remedy = f"call it {meant[0]!r}" if meant else f"give some of {', '.join(SPLITS)}"
             raise UserError(f"data() returned a split {name!r}, which is unknown; {remedy}")
-    return Data(**found)
+    return Data(**{"train": None, **found})
 
 
 def split(
@@ -222,6 +226,27 @@ def passes(dataset: Any, epochs: int | None, used: Any) -> Any:
 def _kind(found: Any) -> str:
     """Returns what a value is, in words: "None" or, as of others, "a tuple"."""
     return "None" if found is None else f"a {type(found).__name__}"
+
+
+def _stream(name: str, found: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
+    """Returns the function of a split, which raises a `UserError` where that makes no dataset."""
+    what = f"split {name!r} of data() is a function"
+
+    @functools.wraps(found)
+    def stream(worker: int, workers: int) -> Any:
+        try:
+            inspect.signature(found).bind(worker, workers)
+        except TypeError:
+            own = inspect.signature(found)
+            raise UserError(f"{what} of {own}; give it the arguments (worker, workers)") from None
+        dataset = found(worker, workers)
+        if not isinstance(dataset, tf.data.Dataset):
+            raise UserError(
+                f"{what} that returned {_kind(dataset)}; return a tf.data.Dataset of batches"
+            )
+        return dataset
+
+    return stream
 
 
 def _arrays(whose: str, found: Mapping[str, Any]) -> Arrays:

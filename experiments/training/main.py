@@ -33,7 +33,9 @@ from experiments.settings.place import (
     is_on_default_ports,
     place_from_flags,
 )
+from experiments.training.experiment import Experiment
 from experiments.training.recording import completion
+from experiments.training.recording.callback import check_methods
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -90,6 +92,7 @@ def _check_class(experiment: Any) -> None:
             f"{experiment.__name__}.Settings has no base; write class Settings(Settings), of "
             "`from experiments import Settings`"
         )
+    check_methods(experiment, Experiment)
 
 
 def _made(experiment: Any, settings: Any) -> Any:

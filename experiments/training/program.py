@@ -19,7 +19,7 @@ from compat.runtime.graphs.homes import task_device
 from compat.runtime.interface import Runtime
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import evaluate
-from experiments.evaluation.metrics import Metric
+from experiments.evaluation.metrics.metric import Metric, metrics_of
 from experiments.training import inputs
 from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data
@@ -207,7 +207,7 @@ def build(
             train = _train(update, data, settings, repeats, opened, used)
         sync = wrapped[0] if wrapped and not runtime.has_coordinator else None
         evaluations = _evaluations(experiment, data, copies)
-        metrics = experiment.metrics()
+        metrics = metrics_of(experiment)
         callbacks = Callbacks(experiment)
         made = experiment, runtime, data, train, sync, evaluations, metrics, callbacks
         found = Program(*made, opened)
@@ -307,7 +307,7 @@ def _evaluation(experiment: Any, examples: Any, copies: downpour.Copies | None) 
     def evaluate(batch: Any) -> dict[str, Any]:
         with tf.control_dependencies(copies.fetch()[1] if copies else []):
             values = step.evaluate(experiment, batch)
-        for metric in experiment.metrics().values():
+        for metric in metrics_of(experiment).values():
             if isinstance(metric, Metric):
                 metric.check(values.keys() - {"examples"})  # Before a run, not in the midst of it.
         return values

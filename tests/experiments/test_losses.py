@@ -140,7 +140,7 @@ def test_a_period_applies_each_nth_gradient(variables: list[Any]) -> None:
         ([(1, "a"), (2, "ab")], "two parts of optimizer() have the variable a:0; leave it in one"),
         ([(1, "ab")], "optimizer() has no part for c:0; end it with (optimizer, None)"),
         ([(1, "ab", 0)], "an Update of optimizer() has every=0; give a whole number of steps"),
-        ([("adam", None)], "optimizer() returned builtins's str; return one of TensorFlow 1.x"),
+        ([("adam", None)], "optimizer() returned 'adam'; return one of TensorFlow 1.x"),
     ],
 )
 def test_parts_that_contradict_are_refused(variables: list[Any], parts: Any, sentence: str) -> None:

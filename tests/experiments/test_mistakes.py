@@ -104,6 +104,66 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
         "monitor 'validation/acc' of Digits is not a value of an evaluation; set monitor to one of",
         2,
     ),
+    "a list without setting()": (
+        SETTING,
+        "layers: list = [16, 8]",
+        "setting 'layers' is annotated as list; write several values as one text, as in layers: ",
+        2,
+    ),
+    "a default of another type": (
+        SETTING,
+        'hidden: int = setting("sixteen", "Hidden units.")',
+        "setting 'hidden' of Settings has a wrong default: --hidden=sixteen is not an integer; giv",
+        2,
+    ),
+    "a hook of Keras": (
+        BUILD,
+        f"    def on_epoch_end(self, run):\n        print(run.step)\n\n{BUILD}",
+        r"Digits.on_epoch_end is no hook, so no run calls it; the hooks are on_end, on_evaluation",
+        2,
+    ),
+    "a method of Lightning": (
+        BUILD,
+        f"    def configure_optimizers(self):\n        return None\n\n{BUILD}",
+        "Digits.configure_optimizers is called by no run; name it optimizer",
+        2,
+    ),
+    "loss without training": (
+        "def loss(self, batch, training)",
+        "def loss(self, batch)",
+        r"Digits.loss\(self, batch\) is called with other arguments; write def loss\(self, batch, ",
+        2,
+    ),
+    "an attribute in the place of a method": (
+        "self.w = ",
+        "self.loss = self.w = ",
+        r"digits.py:\d+, in build: AttributeError: Digits.loss is a method; choose another name of",
+        1,
+    ),
+    "metrics without a method": (
+        'def metrics(self):\n        return {"accuracy": Accuracy()}',
+        'metrics = {"accuracy": Accuracy()}',
+        r"Digits.metrics is a dict; write def metrics\(self\)",
+        2,
+    ),
+    "metrics that are a number": (
+        'return {"accuracy": Accuracy()}',
+        "return 0.5",
+        r"metrics\(\) returned float; return a dict by name, such as {'accuracy': Accuracy\(\)}",
+        2,
+    ),
+    "metric of Keras": (
+        "Accuracy()}",
+        "tf.keras.metrics.Accuracy()}",
+        r"metric 'accuracy' of metrics\(\) is a Accuracy, which has no reset\(\); return one of ",
+        2,
+    ),
+    "class of a metric": (
+        "Accuracy()}",
+        "Accuracy}",
+        r"metric 'accuracy' of metrics\(\) is a class; return Accuracy\(\)",
+        2,
+    ),
     # The data.
     "data without return": (RETURN, RETURN[7:], r"data\(\) returned None; return a dict of spl", 2),
     "tuple of data": (
@@ -129,6 +189,28 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
         'return {"train": {"x": x}, "val": {"x": x}}',
         r"data\(\) returned a split 'val', which is unknown; call it 'validation'",
         2,
+    ),
+    "no training split": (
+        RETURN,
+        'return {"validation": {"x": x}}',
+        r"data\(\) has no 'train' split; return one, as in {'train': {'x': x}}",
+        2,
+    ),
+    "a stream of arrays": (
+        *stream('{"x": x}'),
+        r"split 'train' of data\(\) is a function that returned a dict; return a tf.data.Dataset o",
+        2,
+    ),
+    "a stream without arguments": (
+        RETURN,
+        f'return {{"train": lambda: {SLICES}({{"x": x}}).batch(9)}}',
+        r"split 'train' of data\(\) is a function of \(\); give it the arguments \(worker, workers",
+        2,
+    ),
+    "a stream that is not batched": (
+        *stream(f'{SLICES}({{"x": x.astype("float32"), "y": y}})'),
+        r"digits.py:\d+, in loss: ValueError: .*; a split of tf.data is of batches: end it with \.",
+        1,
     ),
     "no examples": (
         "x, y = load_digits(return_X_y=True)",
@@ -221,6 +303,24 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
         r"digits.py:\d+, in loss: TypeError: .*float64.*; give arrays of float32, as of array.asty",
         1,
     ),
+    "images that are not cast": (
+        'x.astype("float32") / 16',
+        'x.astype("uint8")',
+        r"digits.py:\d+, in loss: TypeError: .*uint8.*; cast one of them by tf.cast",
+        1,
+    ),
+    "labels with a dimension more": (
+        LABELS,
+        'y.astype("int32")[:, None]}',
+        r"digits.py:\d+, in loss: ValueError: .*; class ids are \[batch\]: tf.squeeze\(labels, 1\)",
+        1,
+    ),
+    "labels that are floats": (
+        LABELS,
+        'y.astype("float32")}',
+        r"digits.py:\d+, in loss: TypeError: .*; class ids are integers, as of array.astype\('int3",
+        1,
+    ),
     "labels that are text": (
         LABELS,
         "y.astype(str)}",
@@ -237,6 +337,18 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
         OUTPUTS,
         f'print("loss", losses.numpy())\n        {OUTPUTS}',
         r"digits.py:\d+, in loss: AttributeError: .*'numpy'; a tensor has its value when the graph",
+        1,
+    ),
+    "log of Lightning": (
+        OUTPUTS,
+        f'self.log("loss", losses)\n        {OUTPUTS}',
+        r"digits.py:\d+, in loss: AttributeError: .* 'log'; return scalars among the outputs of lo",
+        1,
+    ),
+    "NumPy of a tensor": (
+        OUTPUTS,
+        f"print(np.mean(losses))\n        {OUTPUTS}",
+        r"digits.py:\d+, in loss: NotImplementedError: .*; a tensor has its value .* a metric of m",
         1,
     ),
     "if of a tensor": (

@@ -5,13 +5,33 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Collection, Mapping, Sequence
+from typing import Any, Collection, Mapping, Sequence
 
 import numpy as np
 
 from compat.errors import UserError
 
 Outputs = Mapping[str, np.ndarray]
+
+
+def metrics_of(experiment: Any) -> Mapping[str, Any]:
+    """Returns the metrics of an experiment by name; raises a `UserError` for what is none."""
+    found = experiment.metrics()
+    example = "{'accuracy': Accuracy()}"
+    if not isinstance(found, Mapping):
+        kind = type(found).__name__
+        raise UserError(f"metrics() returned {kind}; return a dict by name, such as {example}")
+    for name, metric in found.items():
+        if isinstance(metric, type):
+            kind = metric.__name__
+            raise UserError(f"metric {name!r} of metrics() is a class; return {kind}()")
+        missing = [m for m in ("reset", "update", "result") if not hasattr(metric, m)]
+        if missing:
+            raise UserError(
+                f"metric {name!r} of metrics() is a {type(metric).__name__}, which has no "
+                f"{missing[0]}(); return one of experiments.evaluation.metrics, such as {example}"
+            )
+    return found
 
 
 class Metric(abc.ABC):

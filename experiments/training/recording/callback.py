@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from compat.errors import UserError
 
 if TYPE_CHECKING:
     from experiments.training.recording.run import Result, Run
+
+# What other libraries call a method that has another name here.
+_ELSEWHERE = {
+    "callback": "callbacks",
+    "configure_callbacks": "callbacks",
+    "configure_optimizers": "optimizer",
+    "metric": "metrics",
+    "optimizers": "optimizer",
+    "predict_step": "predict",
+    "train_dataloader": "data",
+    "training_step": "loss",
+}
 
 
 class Callback:
@@ -55,6 +68,7 @@ class Callbacks(Callback):
                 what = each.__name__ if isinstance(each, type) else f"a {type(each).__name__}"
                 remedy = f"{what}()" if isinstance(each, type) else "subclasses of Callback"
                 raise UserError(f"callbacks() has {what}, which is no Callback; return {remedy}")
+            check_methods(type(each), Callback)
         self._all: Sequence[Callback] = [experiment, *found]
 
     def on_start(self, run: Run) -> None:
@@ -72,3 +86,42 @@ class Callbacks(Callback):
     def on_end(self, run: Run, result: Result) -> None:
         for each in self._all:
             each.on_end(run, result)
+
+
+def check_methods(kind: type, base: type) -> None:
+    """Raises a `UserError` for a method that a run cannot call, or does not know.
+
+    Args:
+      kind: a subclass of `base`.
+      base: `Experiment` or `Callback`, whose methods have the arguments that they are called with.
+    """
+    for name, known in inspect.getmembers(base, inspect.isfunction):
+        found = getattr(kind, name)
+        expected = [*inspect.signature(known).parameters]
+        if not callable(found):
+            raise UserError(
+                f"{kind.__name__}.{name} is a {type(found).__name__}; write def "
+                f"{name}({', '.join(expected)})"
+            )
+        is_method = inspect.isfunction(inspect.getattr_static(kind, name))
+        if found is known or not is_method:
+            continue
+        signature = inspect.signature(found)
+        try:
+            signature.bind(*expected)
+        except TypeError:
+            own = ", ".join(map(str, signature.parameters.values()))
+            raise UserError(
+                f"{kind.__name__}.{name}({own}) is called with other arguments; write def "
+                f"{name}({', '.join(expected)})"
+            ) from None
+    hooks = [name for name in dir(Callback) if name.startswith("on_")]
+    for name in dir(kind):
+        own_name = _ELSEWHERE.get(name, "")
+        if name.startswith("on_") and name not in hooks and callable(getattr(kind, name)):
+            raise UserError(
+                f"{kind.__name__}.{name} is no hook, so no run calls it; the hooks are "
+                f"{', '.join(hooks)}"
+            )
+        if hasattr(base, own_name) and getattr(kind, own_name) is getattr(base, own_name):
+            raise UserError(f"{kind.__name__}.{name} is called by no run; name it {own_name}")

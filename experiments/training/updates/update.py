@@ -42,9 +42,11 @@ def _update(found: Any, where: str = "") -> Update:
     update = Update(*found) if isinstance(found, tuple) else Update(found)
     optimizer = update.optimizer
     if not hasattr(optimizer, "compute_gradients"):
-        name = f"{type(optimizer).__module__.partition('.')[0]}'s {type(optimizer).__name__}"
+        kind = type(optimizer)
+        package = kind.__module__.partition(".")[0]
+        what = repr(optimizer) if package == "builtins" else f"{package}'s {kind.__name__}"
         raise UserError(
-            f"optimizer() returned {where}{name}; return one of TensorFlow 1.x, such as "
+            f"optimizer() returned {where}{what}; return one of TensorFlow 1.x, such as "
             "tf1.train.AdamOptimizer(0.001)"
         )
     if not isinstance(update.every, int) or update.every < 1:
