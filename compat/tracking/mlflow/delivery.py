@@ -27,6 +27,7 @@ _TAG_LENGTH = 5000
 _DIGEST_LENGTH = 36
 _LEAST_METRICS = 50
 _KEY = "training.id"
+_OTHER_RELEASE = "out-of-date database schema"  # A part of MLflow's message, which has the remedy.
 
 
 class Delivery:
@@ -45,6 +46,7 @@ class Delivery:
         self, logdir: str, uri: str, say: Callable[[str], object], training: str | None = None
     ) -> None:
         self.refused = False  # Whether the store refused a record for good.
+        self.is_hopeless = False  # Whether another release of MLflow wrote the database.
         self._training = training
         self._tasks: dict[str, Delivery] = {}
         self._logdir = logdir
@@ -74,8 +76,10 @@ class Delivery:
             # A slow server may manage fewer metrics before the time-out.
             self._most_metrics = max(_LEAST_METRICS, self._most_metrics // 2)
             reason = f"{type(error).__name__}: {error}"
+            self.is_hopeless = _OTHER_RELEASE in reason
             if reason != self._reason:
-                self._say("not delivered, will try again: " + reason)
+                again = "" if self.is_hopeless else ", will try again"
+                self._say(f"not delivered{again}: {reason}")
             self._reason = reason
             return False
         self._reason = ""

@@ -62,7 +62,8 @@ def _follow(delivery: Any, over: threading.Event) -> None:
         delivered = delivery.attempt(over=False)
         wait = _POLL_SECS if delivered else min(2 * wait, _LONGEST_WAIT_SECS)
         over.wait(wait)
-    while not delivery.attempt(over=True):  # `_await_end` ends the process.
+    # `_await_end` ends the process.
+    while not delivery.attempt(over=True) and not delivery.is_hopeless:
         time.sleep(_POLL_SECS)
 
 
@@ -114,6 +115,8 @@ def main() -> int:
         if following:
             _follow(delivery, over)
             ending.join()
+            if delivery.is_hopeless:
+                return 1
         elif delivery.attempt(over=True):
             _draw(logdir)
         else:

@@ -170,8 +170,8 @@ class Tracker(Writer):
         elif pending:
             path = os.path.join(self._logdir, spool.SPOOL)
             self._say(
-                f"MLflow: {pending} records were not delivered and wait in {path}; to send them: "
-                + self._sending()
+                f"MLflow: {pending} records were not delivered and wait in {path}; "
+                f"{os.path.join(self._logdir, LOG)} says why; to send them: {self._sending()}"
             )
         elif self._sender.returncode == REFUSED:
             self._say(

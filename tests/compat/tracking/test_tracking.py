@@ -38,6 +38,26 @@ def besides_waiting(said):
     return [line for line in said if "is being sent" not in line]
 
 
+def test_a_database_of_another_release_is_not_waited_for(logdir, said, tmp_path):
+    with contextlib.closing(tracker(logdir, said)) as writer:
+        writer.scalars(1, {"cost": 1.0})
+    connection = sqlite3.connect(store(logdir))
+    connection.execute("update alembic_version set version_num = 'another'")
+    connection.commit()
+    connection.close()
+    other = str(tmp_path / "other")
+    writer = tracker(other, said, tracking_uri=f"sqlite:///{store(logdir)}")
+    writer.scalars(1, {"cost": 1.0})
+    began = time.monotonic()
+    writer.close()
+    assert time.monotonic() - began < 90.0  # The patience with a database is 180 s.
+    path = os.path.join(other, spool.SPOOL)
+    log = pathlib.Path(other, "tracking.log")
+    expected = f"MLflow: 3 records were not delivered and wait in {path}; {log} says why; "
+    assert said[-1].startswith(expected), said
+    assert log.read_text().count("out-of-date database schema") == 1
+
+
 def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     work = pathlib.Path(logdir, "work")
     work.mkdir(parents=True)
