@@ -42,7 +42,7 @@ lint: $(DEVELOPS)  ## check style, format, spelling and types
 	@$(BIN)/codespell
 	@$(BIN)/mypy
 
-api: $(DEVELOPS)  ## write the tables of docs/api.md from the rows of its tests
+api: $(DEVELOPS)  ## write the tables of the docs from the rows of the tests, and the rules
 	@$(BIN)/python -m tests.conformance
 
 benchmark: $(DEVELOPS)  ## measure, and print what was measured against what

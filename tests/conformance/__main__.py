@@ -1,4 +1,4 @@
-"""Writes the tables of docs/api.md and docs/estimator.md from the rows, and those of `upstream`.
+"""Writes tables of the docs: those of the API, of TensorFlow's own tests, and of rules for scripts.
 
     python -m tests.conformance
 
@@ -12,8 +12,12 @@ import runpy
 from pathlib import Path
 from typing import Any, Iterator, Sequence
 
+from compat.scripts.rules.catalog import RULES
+
 HERE = Path(__file__).parent
-PAGES = [HERE.parents[1] / "docs" / name for name in ("api.md", "estimator.md")]
+PAGES = [
+    HERE.parents[1] / "docs" / name for name in ("api.md", "check.md", "estimator.md", "migrate.md")
+]
 NAMES = ("rows", "layer_rows", "hook_rows", "supervisor_rows")
 
 
@@ -42,6 +46,14 @@ def upstream() -> Iterator[str]:
             yield line(*row.cells)
 
 
+def rules(rewrites: bool) -> Iterator[str]:
+    """Yields the lines of the rules that rewrite a script, or of those that only report."""
+    yield from ["", line("rule", "gone since", "what it is about"), "|---|---|---|"]
+    for rule in RULES:
+        if bool(rule.after) == rewrites:
+            yield line(f"`{rule.id}`", rule.gone, rule.says)
+
+
 def load(module: str) -> dict[str, Any]:
     """Returns the names of a module of rows."""
     return runpy.run_path(str(HERE / f"{module}.py"))
@@ -58,6 +70,8 @@ def written(page: str) -> str:
         "names": lambda: rows(*NAMES, pairs=load("pair_rows")["NAMES"]),
         "estimators": lambda: rows("estimator_rows"),
         "upstream": upstream,
+        "rewriting_rules": lambda: rules(rewrites=True),
+        "reporting_rules": lambda: rules(rewrites=False),
     }
     return re.sub(
         r"(<!-- begin (\w+): [^\n]*\n).*?(?=\n<!-- end)",
