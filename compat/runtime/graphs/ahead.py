@@ -351,39 +351,41 @@ class Ahead:
 
     def _begin(self) -> None:
         """Begins to make the group that is full, on another thread."""
-        before = self._finish_full(is_complete=False)
+        afterwards = self._end_full()
         group, self.group = self.group, None
         if group is not None:
             group.kind.chain.copies(group.size)  # Here, while the program does not add operations.
             self._full = group
             self._maker = threading.Thread(target=group.make, daemon=True)
             self._maker.start()
-        for then in before:
+        for then in afterwards:
             then()
 
-    def _finish_full(self, is_complete: bool = True) -> list[Callable[[], Any]]:
-        """Waits until the full group is made; its error also ends the group behind it.
+    def _finish_full(self) -> None:
+        for then in self._end_full():
+            then()
 
-        Returns:
-          The functions to call afterwards; if the call `is_complete`, they have been called.
+    def _end_full(self) -> list[Callable[[], Any]]:
+        """Waits until the full group is made; returns the functions to call afterwards.
+
+        Its error also ends the group behind it.
         """
         group, behind = self._full, self.group
         if group is None:
             return []
         self._maker.join()
         self._full = None
-        self._ended(group, "")
+        afterwards = self._ended(group, "")
         if group.error is not None and behind is not None:
             self.group, behind.error = None, group.error
-        afterwards = group.afterwards if group.error is None else []
-        for then in afterwards if is_complete else ():
-            then()
         return afterwards
 
-    def _ended(self, group: _Group, cause: str) -> None:
+    def _ended(self, group: _Group, cause: str) -> list[Callable[[], Any]]:
+        """Notes the end of a group; returns the functions to call afterwards."""
         if group.raised is not None:
             self._failure = group.fail(self.group.size if self.group is not None else 0)
         group.kind.ended(group.size, cause)
+        return group.afterwards if group.error is None else []
 
     def _finish(self, cause: str) -> None:
         """Makes the group here, after the full one."""
@@ -392,8 +394,7 @@ class Ahead:
         if group is None:
             return
         group.make()
-        self._ended(group, cause)
-        for then in group.afterwards if group.error is None else ():
+        for then in self._ended(group, cause):
             then()
 
     def _make_old_groups(self) -> None:
