@@ -60,6 +60,7 @@ class _Kind:
         reads or writes variables or a queue of other programs, such as that which ends a server.
       first: operations that run in each call at once, such as those that read from a queue.
       edges: tensors that the gathered operations take from `first`.
+      handlers: TensorFlow's handlers of the fetches of groups, by the number of calls.
       obstacle: the reason, as text, why calls are made alone; "" while they are gathered.
     """
 
@@ -88,6 +89,7 @@ class _Kind:
             elif any(before.type in VARIABLES for before in dependencies([op], names)):
                 self.obstacle = f"{op.name} depends on a variable"
         self._chain: Chain | None = None
+        self.handlers: dict[int, Any] = {}
         self._make = functools.partial(
             Chain, graph, [*fed, *self.edges], fetches, self.run, self.first, fails_in_order=True
         )
@@ -191,7 +193,7 @@ class _Group:
     def _make(self) -> None:
         chain = self.kind.chain
         # A session of `compat` checks that its peers are alive.
-        run = getattr(self.session, "call", functools.partial(tf1.Session.run, self.session))
+        watched = getattr(self.session, "watched", lambda call: call())
         for row in self._rows:  # TensorFlow need not copy read-only arrays.
             for array in (row, row.base):
                 if array is not None:
@@ -200,9 +202,16 @@ class _Group:
             begin = len(self._made)
             copies = chain.copies(chain.size(self.size - begin, self._ahead.sizes))
             rows = [row[begin : begin + len(copies)] for row in self._rows]
-            self._ahead.own.update(op.name for both in copies for each in both for op in each)
-            self._made += [values for values, _ in run(copies, chain.feed(rows))]
+            results = watched(functools.partial(self._run, copies, chain.feed(rows)))
+            self._made += [values for values, _ in results]
         self._rows = []
+
+    def _run(self, copies: Sequence[Any], feed: dict[Any, Any]) -> Any:
+        handlers, graph = self.kind.handlers, self.session.graph
+        if len(copies) not in handlers:
+            handlers[len(copies)] = private.fetch_handler(graph, copies)
+        with self._ahead.making():
+            return private.run_handled(self.session, handlers[len(copies)], feed)
 
     def fail(self, behind: int) -> BaseException:
         """Sets the error of the calls, behind which other calls were not made; returns it."""
@@ -235,7 +244,7 @@ class Ahead:
     def __init__(self, most: int, after: int) -> None:
         self.most, self._after = most, after
         self.sizes = [most, *(size for size in SIZES if size < most)]
-        self.own: set[str] = set()  # The names of the tensors that groups fetch.
+        self._this_thread = threading.local()
         self.group: _Group | None = None
         self._full: _Group | None = None  # The one that another thread makes.
         self._kinds: dict[Any, _Kind] = {}
@@ -264,10 +273,10 @@ class Ahead:
           fed: arrays by tensors.
           has_options: whether the call is traced, or has a time limit.
         """
-        names = [each.name for each in (*fetches, *operations)]
-        if self.makes(names):
+        if self.makes_group:
             return None
-        key = session.graph, len(fetches), *names, *(tensor.name for tensor in fed)
+        # The graph keeps these objects as long as it lives, and names take longer.
+        key = session.graph, len(fetches), *map(id, fetches), *map(id, operations), *map(id, fed)
         if key not in self._kinds:
             self._kinds[key] = _Kind(session.graph, list(fetches), list(operations), [*fed])
         kind, arrays = self._kinds[key], list(fed.values())
@@ -300,9 +309,19 @@ class Ahead:
         """Whether calls of a session are gathered, or being made."""
         return any(group and group.session is session for group in (self.group, self._full))
 
-    def makes(self, names: Sequence[str]) -> bool:
-        """Whether a call is that of a group, by the names of its fetches and operations."""
-        return self.own.issuperset(names)
+    @property
+    def makes_group(self) -> bool:
+        """Whether a call on this thread is not one of the program, but one that makes a group."""
+        return getattr(self._this_thread, "makes_group", False)
+
+    @contextlib.contextmanager
+    def making(self) -> Iterator[None]:
+        """Marks the calls of this thread as calls that make a group."""
+        self._this_thread.makes_group = True
+        try:
+            yield
+        finally:
+            self._this_thread.makes_group = False
 
     def look(self, group: _Group, cause: str) -> None:
         """Makes a group because the program uses one of its values, which raises its error."""
@@ -524,9 +543,9 @@ def _finish(*_: Any) -> None:
         _active.finish()
 
 
-def is_of_group(names: Sequence[str]) -> bool:
-    """Whether a call is not one of the program, but one that makes a group."""
-    return _active is not None and _active.makes(names)
+def makes_group() -> bool:
+    """Whether a call on this thread is not one of the program, but one that makes a group."""
+    return _active is not None and _active.makes_group
 
 
 def _closed(session: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -222,15 +223,16 @@ class ProgramSession(tf1.Session, Session):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Calls `tf.compat.v1.Session.run`; raises `PeerError` if a parameter server is lost."""
+        return self.watched(lambda: tf1.Session.run(self, *args, **kwargs))
 
-        def call() -> Any:
-            return retry_duplicate_rpc(lambda: tf1.Session.run(self, *args, **kwargs))
-
+    def watched(self, call: Callable[[], Any]) -> Any:
+        """Calls a function that runs operations here; raises errors as `call` does."""
+        retried = functools.partial(retry_duplicate_rpc, call)
         server = self._supervisor.runtime.server
         if server is None:
-            return call()
+            return retried()
         poll = call_monitor(server, workers=False, then=self.check_overdue)
-        return self._recoverable(lambda: run_with_watchdog(call, poll))
+        return self._recoverable(lambda: run_with_watchdog(retried, poll))
 
     def _recoverable(self, function: Callable[[], Any]) -> Any:
         return recoverable(function) if self._has_hooks else function()

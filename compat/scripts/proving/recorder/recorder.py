@@ -31,8 +31,8 @@ class Recorder(object):
 
     Attributes:
       names: For variables with other names here, their names in the other run.
-      is_of_group: Returns, for names of tensors, whether a call runs gathered calls, and is not one
-        of the program's own.
+      makes_group: Returns whether a call on this thread makes gathered calls, and is not one of the
+        program's own.
     """
 
     def __init__(self, folder, replay, steps, details, every=False, each=False, gathers=False):
@@ -41,7 +41,7 @@ class Recorder(object):
         self._gathers, self._waiting = gathers, []
         self._count, self._bytes, self._lock, self._kinds = 0, 0, threading.RLock(), {}
         self._seen, self.names = {}, {}
-        self.is_of_group = lambda names: False
+        self.makes_group = lambda: False
         self._known = _lines(replay) if replay else []
         self._file = open(os.path.join(folder, "calls.jsonl"), "w")
 
@@ -53,11 +53,9 @@ class Recorder(object):
             def plain():
                 return run(session, handle, targets, fetches, feeds, options, metadata)
 
-            if handle is not None:
+            if handle is not None or self.makes_group():
                 return plain()
             call = sessions.Call(session, run, fetches, targets, feeds)
-            if self.is_of_group(call.fetches + call.targets):
-                return plain()
             plan = self._plan(call)
             if plan.kind == "trains":
                 with self._lock:

@@ -78,7 +78,7 @@ def _run(spec):
             from compat.runtime.graphs import ahead
 
             ahead.calls_before = 0
-            _RECORDER[0].is_of_group = ahead.is_of_group
+            _RECORDER[0].makes_group = ahead.makes_group
     if spec["how"] == "run":
         from compat.scripts.commands import run
 
