@@ -52,8 +52,8 @@ class UserError(_LineError, ValueError, RuntimeError):
     """A wrong input: the message names the value, what was expected and the remedy, in one line.
 
     `compat.run_main` prints it as it is, without a traceback, and exits with code 2, which cluster
-    managers read as permanent: the same command would fail again. A `ValueError` and a
-    `RuntimeError` too, which TensorFlow raises where `compat` raises this.
+    managers read as permanent: the same command would fail again. It is also a `ValueError` and a
+    `RuntimeError`, which TensorFlow raises in these cases, so that existing handlers catch it.
     """
 
     exit_code = 2

@@ -28,7 +28,7 @@ class MNIST(Experiment):
 
     @dataclass(frozen=True)
     class Settings(Experiment.Settings):
-        """What can be chosen for this experiment beside the settings of every one."""
+        """The settings of this experiment, in addition to those that every experiment has."""
 
         dataset: str = setting(
             "auto", "Images; auto: MNIST, or digits offline.", choices=datasets.NAMES, group="data"
@@ -43,7 +43,7 @@ class MNIST(Experiment):
 
     @classmethod
     def shared_flags(cls, settings: Any) -> list[str]:
-        """Lets one process find out what `auto` is, so that all tasks train on the same data."""
+        """Returns a flag with what `auto` chooses, so that all tasks train on the same data."""
         auto = settings.dataset == "auto"
         return [f"--dataset={datasets.load('auto', settings.data_dir).name}"] if auto else []
 

@@ -35,7 +35,7 @@ class Recommender(Experiment):
 
     @dataclass(frozen=True)
     class Settings(Experiment.Settings):
-        """What can be chosen for this experiment beside the settings of every one."""
+        """The settings of this experiment, in addition to those that every experiment has."""
 
         model: str = setting("wide_deep", "Model.", choices=MODELS)
         optimizer: str = "adagrad"
@@ -171,7 +171,7 @@ class Recommender(Experiment):
 
 
 def quality() -> dict[str, Any]:
-    """Returns the metrics of predictions, which also a law of clicks has."""
+    """Returns new metrics for predicted probabilities, and for the true ones of made-up clicks."""
     return {"auc": AUC(), "log_loss": LogLoss(), "calibration": Calibration()}
 
 

@@ -180,7 +180,11 @@ def _flags_of_runs(experiment: Any, program: str, given: Sequence[str], space: A
 
 
 def _open_study(optuna: Any, mode: str, name: str, storage: str, what: Mapping[str, str]) -> Any:
-    """Returns a study, new or not, of a program, its flags and a space."""
+    """Returns the study `name` in Optuna's storage, which is created if it does not exist.
+
+    `what` holds the program, its flags and the values to search. Raises a `UserError` if the study
+    was begun with others, or if the storage cannot be opened.
+    """
     direction = "maximize" if mode == "max" else "minimize"
     try:
         study = optuna.create_study(

@@ -1,9 +1,10 @@
 """Keeps lookups of sparse embeddings from copying their tables.
 
-TensorFlow's graph optimizer (since 2.3) turns the gather of a resource variable, whose rows are
-summed, into a read of the whole variable. Once a sparse update has been applied to it, such a read
-is a copy: 70 % of a step for tables of a gigabyte. The optimizer recognizes a lookup by its
-operation "Unique", so it has "UniqueWithCounts" here, which does the same and counts.
+TensorFlow's graph optimizer (since 2.3) replaces the gather of a resource variable, if the gathered
+rows are summed, by a read of the whole variable. Once a sparse update has been applied to it, such
+a read is a copy: 70 % of a step for tables of a gigabyte. The optimizer recognizes a lookup by its
+operation "Unique". This module replaces that by "UniqueWithCounts", whose first two results are the
+same, so that the optimizer leaves the lookup as it is.
 """
 
 from __future__ import annotations

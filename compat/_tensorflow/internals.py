@@ -122,7 +122,7 @@ def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=None)
 def _take_functions() -> None:
-    """Lets an `input_fn` return a function of its elements, as it might with a strategy."""
+    """Lets an `input_fn` return a function that makes a batch, as under a distribution strategy."""
     util: Any = importlib.import_module("tensorflow_estimator.python.estimator.util")
     parse = util.parse_input_fn_result
     util.parse_input_fn_result = lambda inputs: parse(inputs() if callable(inputs) else inputs)

@@ -37,7 +37,10 @@ class Restarts:
         self._pauses: dict[str, float] = {}
 
     def pause(self, name: str, exit_code: int, ran: float) -> float | None:
-        """Counts a restart of a task that `ran` s; returns the pause in s, None to give up."""
+        """Counts a restart of a task that failed after `ran` seconds.
+
+        Returns the seconds to wait before the restart, or None if the task is to be given up.
+        """
         if not self.is_retryable(exit_code):
             return None
         if self._is_excused(name, exit_code):

@@ -33,7 +33,7 @@ class LanguageModel(Experiment):
 
     @dataclass(frozen=True)
     class Settings(Experiment.Settings):
-        """What can be chosen for this experiment beside the settings of every one."""
+        """The settings of this experiment, in addition to those that every experiment has."""
 
         optimizer: str = setting("adam", "Optimizer.", choices=("adam", "sgd"))
         learning_rate: float = 0.01

@@ -34,7 +34,7 @@ class Word2Vec(Experiment):
 
     @dataclass(frozen=True)
     class Settings(Experiment.Settings):
-        """What can be chosen for this experiment beside the settings of every one."""
+        """The settings of this experiment, in addition to those that every experiment has."""
 
         optimizer: str = setting("adagrad", "Optimizer.", choices=("adagrad", "adam", "sgd"))
         learning_rate: float = 1.0

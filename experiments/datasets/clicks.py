@@ -29,21 +29,21 @@ class Clicks(NamedTuple):
     chances: np.ndarray  # float64 `[count]`, the probability of a click by the law.
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Returns what a model reads, as `criteo.parse` does, but for the hash of the values."""
+        """Returns what a model reads, as `criteo.parse` does, except that values are not hashed."""
         numbers = np.log1p(np.nan_to_num(self.numbers))
         return {"labels": self.labels, "numbers": numbers, "categories": self.values}
 
 
 class Law:
-    """The probability of a click: the sigmoid of a sum over values, numbers and pairs of values.
+    """A known distribution of clicks: the probability is the sigmoid of a sum.
 
-    Features have 4 values at least and `values` at most, in equal steps of the logarithm; few
-    values are frequent, as in real clicks. Each value counts alone and, by vectors whose products
-    are summed, together with the value of each other feature.
+    Each category value adds its weight, each number log(1 + number) times a weight, and each pair
+    of category values the dot product of their vectors. The categories have from 4 to `values`
+    values, geometrically spaced; few values are frequent, as in real clicks.
 
     Args:
-      seed: of the law; equal seeds make the same law.
-      values: number of values of the largest feature.
+      seed: seed of the weights and vectors; equal seeds make the same law.
+      values: number of values of the largest category.
     """
 
     def __init__(self, seed: int = 0, values: int = 1000) -> None:
@@ -75,9 +75,9 @@ class Law:
         return Clicks(labels, shown, self._values[rows], chances)
 
     def write(self, folder: str, counts: Mapping[str, int]) -> None:
-        """Writes files in Criteo's format, by name with their numbers of examples.
+        """Writes files in Criteo's format: for each name in `counts`, one with that many examples.
 
-        Each is complete as soon as it is there. The n-th of them is made with the seed n.
+        A file has its name only once it is complete. The files are made with the seeds 0, 1, ...
         """
         os.makedirs(folder, exist_ok=True)
         for seed, (name, count) in enumerate(counts.items()):

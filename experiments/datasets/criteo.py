@@ -68,7 +68,10 @@ def _reason(line: bytes) -> str | None:
 
 
 def lines(paths: list[str], worker: int, workers: int) -> Any:
-    """Returns a `tf.data.Dataset` of a worker's lines: of its own files, else of its own lines."""
+    """Returns a `tf.data.Dataset` of the lines for one worker.
+
+    The workers divide the files or, if there are fewer files than workers, the lines.
+    """
     if len(paths) >= workers:
         return tf.data.TextLineDataset(paths[worker::workers])
     return tf.data.TextLineDataset(paths).shard(workers, worker)

@@ -1,4 +1,4 @@
-"""Loads the class of which a log folder is a run, from the program that defined it."""
+"""Loads the experiment class of a run from the program that its log folder names."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def load_experiment(logdir: str, program: str | None = None, trust: bool = False
 
 
 def _check_owner(logdir: str, program: str) -> None:
-    """Raises a `UserError` if somebody else, root aside, may have written what the folder records.
+    """Raises a `UserError` if another user, except root, owns the log folder or its program.json.
 
-    That is the path of a program, any at all, which is run by whoever opens the folder.
+    That file names a program, which would run with the permissions of the current user.
     """
     owners = {os.stat(logdir).st_uid, os.lstat(os.path.join(logdir, origin.FILE)).st_uid}
     others = owners - {0, os.geteuid()}

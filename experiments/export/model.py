@@ -61,18 +61,19 @@ def open_model(
 ) -> Iterator[Model]:
     """Opens the model of the run in a log folder.
 
-    It is always a graph of the legacy runtime, which is the one way to a SavedModel that all
-    releases have; the checkpoint may be of either. What the program prints goes to standard error.
+    The model is a graph of the legacy runtime, the only kind that all releases can write as a
+    SavedModel; the checkpoint may be of either runtime. What the program prints goes to standard
+    error.
 
     Args:
-      logdir: of the run.
-      which: checkpoint, "best" or "last"; None is the best one where there is one.
-      program: file that defines the experiment; None is the one that was run.
-      trust: whether that one may run though another user has recorded it.
+      logdir: the log folder.
+      which: "best" or "last" checkpoint; None for the best one, or the last if there is no best.
+      program: the file or module that defines the experiment; None for the one that ran.
+      trust: whether to run a program that another user has recorded in the log folder.
 
     Raises:
-      UserError: there is no such checkpoint or program, it is of another model, or the experiment
-        has no predictions.
+      UserError: there is no such checkpoint or program, the checkpoint is of another model, or the
+        experiment has no predictions.
     """
     which, prefix = best_checkpoint.find(logdir, which)
     runtime = select_runtime("legacy")

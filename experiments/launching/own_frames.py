@@ -104,7 +104,7 @@ class Frame(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether the line is neither of Python or a package nor of this project."""
+        """Whether the line is the user's own: not in Python, a package or this project."""
         is_file = os.path.isabs(self.file) or os.path.exists(self.file)
         return is_file and not os.path.realpath(self.file).startswith(_NOT_OWN)
 

@@ -36,7 +36,7 @@ class Stop:
         return self._signum is not None
 
     def is_overdue(self) -> bool:
-        """Whether a stop was requested a while ago: no call that takes long is waited for then."""
+        """Whether a stop was requested some seconds ago; then calls in progress are abandoned."""
         if self._signum is None or time.monotonic() - self._requested_at < _OVERDUE_SECS:
             return False
         self._interrupts = True

@@ -48,11 +48,11 @@ class Life:
 def lives_of(
     events: Sequence[dict[str, Any]], chief: Sequence[tuple[float, float]], code: int | None
 ) -> list[Life]:
-    """Returns the lives that a launcher recorded; without them those of the chief.
+    """Returns the lives that a launcher recorded; if it recorded none, those of the chief.
 
     Args:
-      events: of `task_record`.
-      chief: the times of the first and the last event of each event file.
+      events: what `task_record.read` returned.
+      chief: the times of the first and the last event of each event file of the chief.
       code: the exit code of the last chief, None if it is not known.
     """
     if not any(event["event"] == "start" for event in events):

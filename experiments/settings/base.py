@@ -316,10 +316,11 @@ class Settings:
         return dict(redacted({k: "none" if v is None else v for k, v in found.items()}))
 
     def hyperparameters(self) -> list[str]:
-        """Returns the names of those settings by which runs are compared: what is no default.
+        """Returns the names of the settings by which runs are compared.
 
-        TensorBoard's columns of settings stand before the metrics, so constants have none. The
-        learning rate always has one.
+        These are the settings of data, model and training that differ from their defaults, and the
+        learning rate. TensorBoard shows a column for each before the metrics, so the others are
+        left out.
         """
         fields = (f for f in dataclasses.fields(self) if f.metadata["group"] in _TUNED)
         values = {f.name: (getattr(self, f.name), f.default) for f in fields}

@@ -45,7 +45,11 @@ def write_settings(settings: Any, logdir: str) -> None:
 
 
 def flags_of(settings: Any) -> dict[str, Any]:
-    """Returns by name what a command gives to repeat a run: what is no default, without secrets."""
+    """Returns the settings that a command needs to repeat a run, by name.
+
+    These are all that differ from their defaults, without secrets and without those of a single
+    run, such as --logdir.
+    """
     given = {
         field.name: getattr(settings, field.name)
         for field in dataclasses.fields(settings)

@@ -125,7 +125,7 @@ def settings_from_flags(
 
 
 def check_end(values: flags.FlagValues) -> None:
-    """Verifies that the flags give one end of the run."""
+    """Raises a `UserError` if --epochs and --max_steps are both given: each ends the run."""
     if values["max_steps"].present and values.max_steps is not None and values["epochs"].present:
         raise UserError(
             f"--epochs={values.epochs} and --max_steps={values.max_steps} both say when to end; "

@@ -32,7 +32,8 @@ def place_from_flags(
 ) -> tuple[ClusterSpec | None, Task | None]:
     """Returns the cluster and this process's task in it; `environment` is TF_CONFIG, if it is set.
 
-    Both are None for a whole cluster on this machine, or for none; an evaluator's may be empty.
+    Both are None if this process trains alone, or starts all tasks of a cluster on this machine.
+    The cluster is empty for an evaluator without --worker_hosts.
     """
     cluster, task = _place(values, environment)
     if task is None:

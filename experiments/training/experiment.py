@@ -91,13 +91,15 @@ class Experiment(Callback):
         As in a `tf.function`, assignments, prints and assertions run in the order of the program.
 
         Args:
-          batch: of named arrays, a dict of tensors `[batch, ...]`; of a stream, its element.
+          batch: a dict of tensors `[batch, ...]` if the split is a dict of arrays; an element of
+            the dataset if the split is a stream.
           training: whether the batch is trained on; else it is evaluated.
 
         Returns:
-          A floating-point scalar, the mean over the batch's examples; or several by name, a dict,
-          each of which updates variables of its own: see `optimizer`. Or a pair of that and a dict
-          of tensors. Scalars in the dict become curves; the others are what `metrics` are given.
+          The loss, or a pair of the loss and a dict of output tensors by name. The loss is a
+          floating-point scalar, the mean over the batch's examples; or a dict of several such
+          losses by name, each of which updates variables of its own: see `optimizer`. Outputs that
+          are scalars become curves; the other outputs are for `metrics`.
         """
         raise UserError(f"{type(self).__name__} has no loss(); return a scalar tensor")
 

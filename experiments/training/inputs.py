@@ -179,9 +179,11 @@ class Batched:
             batches.skip(updates)
 
     def next(self, updates: int) -> np.ndarray:
-        """Returns the next batches, in as many calls of the step as make the updates, or more.
+        """Returns the indices of the next batches, a row for each call of the step.
 
-        No call at all where there are no more.
+        There are enough calls for `updates` updates of each trainer. A call makes
+        `communication_period` updates, so the last one may make more than are needed. There are no
+        rows once `limit` is reached.
         """
         updates = updates if self._left is None else min(updates, self._left)
         calls = -(-updates // self._period)

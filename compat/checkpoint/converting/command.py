@@ -153,7 +153,7 @@ class Rename(NamedTuple):
 
 
 def _pairs(flags: Sequence[str], path: str | None) -> list[Rename]:
-    """Returns the pairs of the flags and of a file, which may be None."""
+    """Returns the pairs of names in the --rename `flags` and in the file `path`, if given."""
     pairs = [(f"--rename={pair}", pair) for pair in flags]
     if path:
         try:

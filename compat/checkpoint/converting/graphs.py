@@ -52,7 +52,7 @@ class Graph:
         return variables
 
     def needed(self, names: Iterable[str], stops: Iterable[str] = ()) -> set[str]:
-        """Returns the operations that these need, and they themselves; none behind `stops`."""
+        """Returns the operations `names` and all that they depend on, except through `stops`."""
         nodes, waiting, reached = self.nodes, list(names), set()
         while waiting:
             name = waiting.pop()

@@ -86,7 +86,11 @@ def known(path: str, values: Values) -> Stored:
 
 
 def keyed(like: Stored, values: Values) -> Values:
-    """Returns the entries to write for the program of `like`: its objects, with these values."""
+    """Returns the entries of a checkpoint that the program of `like` can restore, by key.
+
+    They are `values`, under the keys that `like` has for their names, and the other entries of
+    `like`, such as its object graph.
+    """
     reader = tf.train.load_checkpoint(like.path)
     every = {like.keys[name]: value for name, value in values.items()}
     for key in set(reader.get_variable_to_shape_map()) - set(every):

@@ -44,7 +44,10 @@ class CheckpointInputPipelineHook(tf1.train.SessionRunHook):
         self._step = tf1.train.get_global_step()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called with each session; another hook may still initialize the iterators."""
+        """Makes the session's first call restore the iterators, or save them if none are stored.
+
+        They are not restored here, because another hook may still initialize them.
+        """
         del session, coord
         self._is_first = True
 

@@ -1,8 +1,8 @@
 """`python -m compat prove`: runs a program twice from the same values and batches, and compares.
 
-Both runs start from the variables of A, and use its batches and random numbers. The losses of all
-training calls are compared. For the first call whose losses differ, the variables, gradients and
-operations are compared as well, to find the cause.
+The first run is A, the second is B. B starts from the initial variables of A, and uses the batches
+and random numbers of A. The losses of all training calls are compared. For the first call whose
+losses differ, the variables, gradients and operations are compared as well, to find the cause.
 """
 
 from __future__ import annotations

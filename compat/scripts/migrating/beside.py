@@ -25,11 +25,14 @@ class Beside(NamedTuple):
     suffix: str
 
     def texts(self) -> dict[str, str]:
-        """Returns the new modules, by their files if they were in the folder of the script."""
+        """Returns the texts of the new modules by file, as if written beside the old ones."""
         return {self.names.get(f, f): self.renamed(f, m.text) for f, m in self.found.items()}
 
     def targets(self, output: str) -> dict[str, str]:
-        """Returns where modules are written, by their files, beside a new program."""
+        """Returns the new file of each module beside the program `output`, by its old file.
+
+        Modules that would be written over themselves are left out.
+        """
         folder = os.path.dirname(os.path.abspath(output))
         new = {file: self.names.get(file, file) for file in self.found}
         places = {f: os.path.join(folder, os.path.relpath(n, self.root)) for f, n in new.items()}

@@ -28,8 +28,9 @@ def migrated(
       path: the file of the script.
       chosen: the rules to apply.
       to: "v1" for a program on `compat.v1`, or "compat" for one that runs on either runtime.
-      own: the migrated modules of the script, where some have new names.
-      is_imported: whether it is migrated without TensorFlow as well; see `migration.migrate`.
+      own: the migrated modules of the script; its imports are changed to their new names.
+      is_imported: whether to migrate the file even if it does not use TensorFlow, because a script
+        that does imports it or is imported by it; see `migration.migrate`.
 
     Raises:
       UserError: the file is a notebook, or cannot be read or migrated.
@@ -49,7 +50,10 @@ def migrated(
 
 
 def content(path: str, text: str) -> bytes:
-    """Returns the bytes of a file: a new program in UTF-8 with the old line ends, or a copy."""
+    """Returns the bytes of a new program: in UTF-8, with the line ends of the old file.
+
+    If `text` is that of the old file, they are the bytes of the old file.
+    """
     with open(path, "rb") as file:
         old = file.read()
     if text == conversion.read(path)[0].text:

@@ -22,7 +22,11 @@ _OTHERS = {"PIL", "absl", "compat", "cv2", "h5py", "matplotlib", "six", "tensorf
 
 
 def prepared(path: str, found: Migrated) -> Migrated:
-    """Returns a migrated program that reads datasets of packages, with TensorFlow set up first."""
+    """Returns a migrated program that sets up TensorFlow before other packages make datasets.
+
+    A call of `disable_v2_behavior` is added after the import of `compat.v1`, if the program makes
+    iterators and imports a package that may make datasets.
+    """
     if not found.is_changed or not any(name in found.text for name in _ITERATORS):
         return found
     script = program.of(conversion.Source(path, found.text, False))

@@ -30,7 +30,7 @@ class Proof:
 
     @property
     def gathers(self) -> bool:
-        """Whether calls of one of the two runs were gathered."""
+        """Whether one of the two runs makes several calls of a session as one (`--ahead`)."""
         return self.a.side.gathers or self.b.side.gathers
 
 

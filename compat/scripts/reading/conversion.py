@@ -142,7 +142,7 @@ def read(path: str) -> list[Source]:
 
 
 def readable(path: str) -> list[Source]:
-    """Returns the parts of a script or module; none if one cannot be read."""
+    """Returns what `read` returns, or nothing if a part of it cannot be read or parsed."""
     try:
         sources = read(path)
     except UserError:

@@ -232,5 +232,5 @@ def _takes_missing_names(handler: ast.ExceptHandler) -> bool:
 
 
 def _place(alias: ast.alias, statement: ast.AST) -> ast.AST:
-    """Returns the node with an imported name's position, which has its own since Python 3.10."""
+    """Returns the node that has an imported name's position: before Python 3.10, the statement."""
     return alias if hasattr(alias, "lineno") else statement

@@ -133,7 +133,10 @@ def is_unserved(use: Use) -> bool:
 
 
 def _find_unserved(program: Program) -> Iterator[Found]:
-    """Yields a module once, where it is imported; not where its absence is handled."""
+    """Yields the uses of names that have no replacement; of a module, only its import.
+
+    Left out are uses for which the program handles the error of a missing name.
+    """
     imported: set[str] = set()
     for use in program.uses:
         found = finding(use)

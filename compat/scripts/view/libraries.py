@@ -84,7 +84,11 @@ def _has(name: str, real: Any, attribute: str) -> bool:
 
 
 def _look_up(name: str, real: Any, replaced: bool) -> Any:
-    """Returns the object of a name in a script; `real` is the parent module of today."""
+    """Returns the object that a script sees as `name`.
+
+    `real` is the installed module to look it up in; `replaced` is whether that is a replacement of
+    the module that the script names.
+    """
     parent, _, last = name.rpartition(".")
     entry = packages.GONE.get(name)
     if entry is not None and (replaced or parent not in packages.GONE or last not in vars(real)):

@@ -270,7 +270,7 @@ class Embedding(Metric):
         """Returns None: there is no number."""
 
     def write_at_end(self, writer: Writer, name: str) -> None:
-        """Records the points of the last evaluation of the run, if there was one."""
+        """Records the examples of the run's last evaluation as points of the projector, if any."""
         found = {part: np.concatenate(chunks) for part, chunks in self._parts.items()}
         if found:
             vectors = found[self.vectors].reshape(len(found[self.vectors]), -1)

@@ -54,7 +54,7 @@ def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -
 
 @dataclass
 class Wait:
-    """Says for what is waited: after half a minute, and whenever it has taken twice as long."""
+    """Reports what is waited for: after half a minute, and each time the wait has doubled."""
 
     say: Callable[[str], object] = print
     clock: Callable[[], float] = time.monotonic

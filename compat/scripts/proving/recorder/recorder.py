@@ -25,14 +25,14 @@ class Recorder(object):
       steps: The number of training calls after which the program ends.
       details: Numbers of the calls, from 1, whose operations are all recorded.
       every: Whether all calls that fetch numbers are recorded, for a program that does not train.
-      each: Whether each call starts from the variables that the other run had there.
-      gathers: Whether one of the two runs gathers calls. Then nothing is read between calls;
-        fetched values and variables are read after the last call.
+      each: Whether each call starts from the variables that the other run had before that call.
+      gathers: Whether one of the two runs makes several calls of a session as one (`--ahead`). Then
+        nothing is read between calls; fetched values and variables are read after the last call.
 
     Attributes:
       names: For variables with other names here, their names in the other run.
-      makes_group: Returns whether a call on this thread makes gathered calls, and is not one of the
-        program's own.
+      makes_group: A function that returns whether the current call of this thread is not one of the
+        program, but makes several of its calls as one; such a call is not recorded.
     """
 
     def __init__(self, folder, replay, steps, details, every=False, each=False, gathers=False):
@@ -161,7 +161,11 @@ class Recorder(object):
             self.stop({"end": 0, "calls": self._count, "limit": self._steps})
 
     def _begin(self, call, number, known):
-        """Loads the variables of the other run; records them before a call that starts anew."""
+        """Loads the variables that the other run recorded before this call, if there are any.
+
+        Then records the variables if `each` is set, if this is the session's first training call,
+        or if the program has set variables since the last one.
+        """
         if self._replay:
             values = arrays.load(self.path("begin", number, True))
             if values:
