@@ -24,6 +24,7 @@ import numpy as np
 
 from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
+from compat.runtime.graphs import memory
 from compat.runtime.graphs.chain import CALLS_BEFORE, SIZES, Chain, failed_copy
 from compat.runtime.graphs.dependence import VARIABLES, holds_state, is_handle, shared_name
 from compat.runtime.graphs.draws import draws
@@ -32,7 +33,6 @@ from compat.runtime.graphs.part import lasts
 from compat.runtime.graphs.walk import Needed
 
 _WAIT_SECS = 1.0
-_ALIGNMENT = 64  # In bytes, for Eigen.
 _GROUPS, _ENOUGH = 10, 5  # After ten groups of fewer than five calls, a kind is not gathered.
 _PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 _LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
@@ -173,7 +173,7 @@ class _Group:
     def add(self, arrays: Sequence[np.ndarray]) -> list[Value]:
         """Adds a call; returns its values."""
         if not self.size:
-            self._rows = [_rows(self._ahead.most, array) for array in arrays]
+            self._rows = [memory.rows(self._ahead.most, array) for array in arrays]
         for row, array in zip(self._rows, arrays):
             row[self.size, ...] = array  # Copied: the program may change it.
         self.size += 1
@@ -444,16 +444,6 @@ class Ahead:
         alone = [(kind.calls - kind.gathered, kind.obstacle) for kind in kinds if kind.obstacle]
         for count, obstacle in sorted(alone)[-1:]:
             print(f"{head}: {count} calls were made alone, since {obstacle}", flush=True)
-
-
-def _rows(count: int, array: np.ndarray) -> np.ndarray:
-    """Returns an array with so many rows like one, in memory as TensorFlow aligns its own."""
-    if array.dtype.hasobject:
-        return np.empty((count, *array.shape), array.dtype)
-    size = count * array.nbytes
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    begin = -memory.ctypes.data % _ALIGNMENT
-    return memory[begin : begin + size].view(array.dtype).reshape(count, *array.shape)
 
 
 def _group_of(value: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator, Sequence
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.graphs import part
+from compat.runtime.graphs import memory, part
 from compat.runtime.graphs.dependence import Dependence, holds_state
 from compat.runtime.graphs.homes import Homes
 
@@ -286,31 +286,9 @@ def _tensor(value: Any, dtype: Any) -> Any:
     if array.dtype.hasobject or array.dtype != dtype.as_numpy_dtype:
         with eagerly():
             return tf.constant(value, dtype)
-    is_shared = array.__array_interface__["data"][0] % _alignment() == 0
-    if is_shared and _is_writable(array):
+    if memory.may_change(array):
         array = array.copy()
     return private.tensor_in_memory_of(array, dtype)
-
-
-@functools.lru_cache(maxsize=None)
-def _alignment() -> int:
-    """Returns to how many bytes an array is aligned that TensorFlow uses without a copy."""
-    for size in (16, 32):
-        array = np.zeros(256, np.uint8)
-        begin = (size - array.ctypes.data) % (2 * size)
-        part = array[begin : begin + 64]
-        tensor = private.tensor_in_memory_of(part, tf.uint8)
-        part[0] = 1
-        if tensor.numpy()[0]:
-            return size
-    return 64
-
-
-def _is_writable(array: np.ndarray) -> bool:
-    owner: Any = array
-    while isinstance(owner, np.ndarray) and owner.base is not None and not owner.flags.writeable:
-        owner = owner.base
-    return not isinstance(owner, np.ndarray) or bool(owner.flags.writeable)
 
 
 @functools.lru_cache(maxsize=None)
