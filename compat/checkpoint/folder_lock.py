@@ -190,6 +190,14 @@ class _Holding:
         self.descriptor = self._passed = None
 
 
+def release_all() -> None:
+    """Releases all folders, for a process that ends without closing what holds them."""
+    with _mutex:
+        for holding in _held.values():
+            holding.release()
+        _held.clear()
+
+
 def _missing(folder: str) -> list[str]:
     """Returns the missing ones of the folder and its parents, the innermost first."""
     missing = []

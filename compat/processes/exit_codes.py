@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 from absl import app, flags
 
+from compat.checkpoint import folder_lock
 from compat.cluster.liveness import watchdog
 from compat.errors import PeerError, Stopped, UserError, one_line
 from compat.processes.command import begin, report
@@ -83,11 +84,13 @@ def exit_at_once(error: BaseException) -> None:
     """Ends the process at once by a `UserError` or `PeerError`, without destructors.
 
     A server that was destroyed during an update has been seen to send a NaN to other tasks. And a
-    call that still waits for a lost task may abort Python's exit. Returns for other errors.
+    call that still waits for a lost task may abort Python's exit. Log folders are released, so that
+    an empty one that this process has created is removed. Returns for other errors.
     """
     if isinstance(error, _LINES):
         exit_code = report(error)
         sys.stdout.flush()
+        folder_lock.release_all()
         os._exit(exit_code)
 
 

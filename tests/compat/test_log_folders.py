@@ -144,6 +144,27 @@ def test_a_second_chief_is_refused(chiefs: Any, tmp_path: Path) -> None:
     assert not (logdir / "chief.lock").exists()
 
 
+EXITS = """
+from compat.checkpoint.folder_lock import FolderLock
+from compat.errors import UserError
+from compat.processes.exit_codes import exit_at_once
+
+used, empty = FolderLock("used"), FolderLock("made/empty")
+open("used/kept", "w").close()
+exit_at_once(UserError("no more"))
+"""
+
+
+def test_who_exits_at_once_leaves_no_empty_folder(tmp_path: Path) -> None:
+    """As a task with a call into TensorFlow that has not returned, such as on a busy machine."""
+    program, folder = tmp_path / "exits.py", tmp_path / "folder"
+    program.write_text(EXITS)
+    exited = Process(program, {}, folder, {}).wait()
+    assert (exited.code, exited.complaints) == (2, "error: no more\n")
+    assert sorted(os.listdir(str(folder))) == ["stderr", "stdout", "used"]
+    assert os.listdir(str(folder / "used")) == ["kept"]
+
+
 @pytest.mark.slow
 def test_the_first_chief_goes_on(chiefs: Any, tmp_path: Path) -> None:
     first = chiefs(True)
