@@ -20,11 +20,12 @@ ALLOW_NETWORK = (
     "Let tasks be on other machines: everyone who reaches their ports can run code there."
 )
 _MOST_THREADS = 10_000
-# Of the columns in MLflow's databases, from 1.30 on.
+# Lengths of the columns in MLflow's databases, from MLflow 1.30 on.
 _LONGEST_NAMES = {"experiment_name": 256, "run_name": 250}
-# Control characters, what ends a line, and bytes that are no text, which no database takes.
+# Unicode's categories of control characters, of line ends, and of surrogates, which stand for
+# bytes that are not text; no database stores those.
 _NO_TEXT = {"Cc", "Cs", "Zl", "Zp"}
-_TUNED = {"data", "model", "training"}  # Groups of settings.
+_TUNED = {"data", "model", "training"}  # Groups of the settings by which runs are compared.
 _cluster = functools.partial(setting, group="cluster")
 _training = functools.partial(setting, group="training")
 _evaluation = functools.partial(setting, group="evaluation")
@@ -33,17 +34,18 @@ _recording = functools.partial(setting, group="recording")
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a run; an experiment's own class adds its own fields.
+    """The settings of a run; the `Settings` of an experiment adds fields.
 
     A field is written once: it is a flag, an entry of --config, a parameter in MLflow and an
-    HParam in TensorBoard. One that is declared again with a value has another default:
+    HParam in TensorBoard. A subclass may give an inherited field, such as `epochs` here, another
+    default:
 
         @dataclass(frozen=True)
         class Settings(Settings):
             hidden: int = setting(16, "Hidden units.", at_least=1)
             epochs: int = 5
 
-    Values are checked and converted as those of flags are: see `checked`.
+    Values are checked and converted as those of flags are.
 
     Raises:
       UserError: a value is of another type, out of bounds, or contradicts another one; or a field
@@ -288,16 +290,19 @@ class Settings:
         object.__setattr__(self, "runtime", "modern")
 
     def resolved(self, name: str) -> Any:
-        """Returns the settings with what depends on the experiment's name and the time."""
+        """Returns the settings with a log folder and an MLflow experiment, even if none was given.
+
+        Their defaults are made from `name`, the name of the experiment, and from the time.
+        """
         logdir = local_folder(self.logdir or time.strftime(f"runs/{name}-%Y%m%d-%H%M%S"))
-        store_uri(self.tracking_uri, logdir)  # Reported before anything is started.
+        store_uri(self.tracking_uri, logdir)  # A wrong URI is an error before anything is started.
         return dataclasses.replace(
             self, logdir=logdir, experiment_name=experiment(self.experiment_name, name)
         )
 
     @property
     def profiled(self) -> tuple[int, int] | None:
-        """The global steps at which the profile begins and ends; None without one."""
+        """The global steps at which the profile begins and ends; None without --profile_steps."""
         if self.profile_steps is None:
             return None
         found = re.fullmatch(r"(\d{1,15})-(\d{1,15})", self.profile_steps, re.ASCII)
@@ -310,7 +315,10 @@ class Settings:
         return first, last
 
     def params(self) -> dict[str, bool | int | float | str]:
-        """Returns the run's parameters, without secrets; None is "none"."""
+        """Returns the values to record as the run's parameters, by name; None becomes "none".
+
+        Secrets are left out, and passwords within values are masked.
+        """
         names = [field.name for field in dataclasses.fields(self) if field.metadata["recorded"]]
         found = {name: getattr(self, name) for name in names}
         return dict(redacted({k: "none" if v is None else v for k, v in found.items()}))
@@ -332,9 +340,10 @@ class Settings:
 
 
 def _check_name(flag: str, name: str | None) -> None:
-    """Verifies the name of an experiment or a run; None leaves it to MLflow.
+    """Raises a `UserError` if MLflow would refuse the name of an experiment or a run.
 
-    MLflow refuses little at once: a name reaches the store while the training runs already.
+    MLflow itself refuses most of them only when training has begun, as names are sent to its store
+    in the background.
     """
     if name is None:
         return
@@ -345,7 +354,7 @@ def _check_name(flag: str, name: str | None) -> None:
         raise UserError(f"{given} has {len(name)} characters; give {most} or fewer")
     if any(unicodedata.category(character) in _NO_TEXT for character in name):
         raise UserError(f"{given} is not plain text in one line; give a name of it")
-    # A backslash parts folders on a server that runs Windows.
+    # A backslash separates folders on a server that runs Windows.
     if ".." in re.split(r"[/\\]", name):
         raise UserError(f"{given} has '..' in it, as a way out of a folder; give a name without")
     if flag == "run_name" and re.match(r"[/\\]|[A-Za-z]:[/\\]", name):

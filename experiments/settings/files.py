@@ -1,4 +1,4 @@
-"""Settings in files: what a run has written can repeat it."""
+"""Writes the settings of a run to a file, and reads them from one, to repeat the run."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from experiments.settings.setting import checked, shortened
 FILE = "settings.yaml"
 _MOST_BYTES = 100_000
 _SHOWN = 160
-# What PyYAML raises for texts with the tag of another type, besides its own errors.
+# Errors of PyYAML, besides its own, for a value that does not fit its tag, such as `!!int x`.
 _BROKEN = (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
-# Of one run or one process: the file is to repeat the run into a log folder of its own.
+# Settings of one run or one process, which are not written: a repeated run gets a new log folder.
 _LEFT_OUT = ("logdir", "parent_run", "run_token")
 _OF_ONE_RUN = (*_LEFT_OUT, "run_name")
 
 
 def text_of(settings: Any) -> str:
-    """Returns settings as YAML, without secrets and without what is of one run only."""
+    """Returns settings as YAML, without secrets and those of a single run, such as --logdir."""
     import yaml
 
     kept, secrets = {}, ""
@@ -40,7 +40,7 @@ def text_of(settings: Any) -> str:
 
 
 def write_settings(settings: Any, logdir: str) -> None:
-    """Writes `settings.yaml` into a log folder, for --config; all at once, or not at all."""
+    """Writes `settings.yaml`, which --config reads, into a log folder; atomically."""
     write_atomically(os.path.join(logdir, FILE), text_of(settings))
 
 
@@ -60,7 +60,7 @@ def flags_of(settings: Any) -> dict[str, Any]:
 
 
 def changes(settings: Any, logdir: str) -> list[str]:
-    """Returns what differs from the `settings.yaml` of a log folder, a line for each setting."""
+    """Returns a line for each setting that differs from the `settings.yaml` of a log folder."""
     path = os.path.join(logdir, FILE)
     try:
         before = dict(read_pairs(path))
@@ -75,7 +75,10 @@ def changes(settings: Any, logdir: str) -> list[str]:
 
 
 def read_settings(path: str, known: Any) -> dict[str, Any]:
-    """Returns the settings, of the class `known`, that a YAML or JSON file gives, by name."""
+    """Returns the values that a YAML or JSON file gives for settings of the class `known`, by name.
+
+    Raises a `UserError` for a file that cannot be read, and for an unknown or invalid setting.
+    """
     fields = {field.name: field for field in dataclasses.fields(known)}
     found: dict[str, Any] = {}
     for name, value in read_pairs(path):
@@ -94,13 +97,16 @@ def read_settings(path: str, known: Any) -> dict[str, Any]:
 
 
 def read_pairs(path: str, flag: str = "config") -> list[tuple[Any, Any]]:
-    """Returns the names and plain values in a YAML or JSON file, given by a flag, in order."""
+    """Returns the names and plain values in a YAML or JSON file, in order.
+
+    If it cannot be read, a `UserError` names the flag that gave its path.
+    """
     import yaml
 
     try:
         with open(path, "rb") as file:
             raw = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:  # The latter of a NUL in the name.
+    except (OSError, ValueError) as error:  # A `ValueError` for a NUL in the name.
         raise UserError(
             f"--{flag}={path} cannot be read ({reason_of(error)}); name a file of "
             "settings, such as settings.yaml of a log folder"
@@ -118,7 +124,7 @@ def read_pairs(path: str, flag: str = "config") -> list[tuple[Any, Any]]:
 
 
 def _refuse_nested(text: str) -> None:
-    """Raises a `ValueError` at the first value of several: ten thousand brackets take minutes."""
+    """Raises a `ValueError` for nested values, of which PyYAML could take minutes to read many."""
     import yaml
 
     is_inside = False
@@ -133,9 +139,10 @@ def _refuse_nested(text: str) -> None:
 
 
 def _parse(text: str) -> list[tuple[Any, Any]]:
-    """Returns the pairs in a JSON or YAML document: a mapping of plain values, nothing nested.
+    """Returns the pairs in a JSON or YAML document, which has to be one mapping of plain values.
 
-    Nothing else is constructed, so that YAML's aliases cannot multiply.
+    A nested value is a `ValueError`, before any value is constructed: by YAML's aliases a few lines
+    of nested values can stand for gigabytes.
     """
     import yaml
 
@@ -143,7 +150,7 @@ def _parse(text: str) -> list[tuple[Any, Any]]:
         try:
             pairs = json.loads(text, object_pairs_hook=tuple)
         except json.JSONDecodeError:
-            pass  # A mapping of YAML in braces.
+            pass  # It may be a YAML mapping in braces.
         else:
             for name, value in pairs:
                 if isinstance(value, (tuple, list)):

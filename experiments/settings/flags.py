@@ -38,9 +38,10 @@ def define_flags(
     groups: Sequence[str] = GROUPS,
     values: flags.FlagValues = flags.FLAGS,
 ) -> None:
-    """Defines a flag for each setting of a class, in some groups, and those about this process.
+    """Defines a flag for each setting of a class that is in one of the groups.
 
-    Without the group "cluster" there is no --config either.
+    For the group "cluster" it also defines the flags of this process, such as --job_name,
+    --config and --dry_run.
     """
     check_class(settings)
     for field in dataclasses.fields(settings):
@@ -69,7 +70,10 @@ def define_flags(
 
 
 def define_task_flags(*names: str, values: flags.FlagValues = flags.FLAGS) -> None:
-    """Defines the flags of a task, and of named settings, for a program that is no experiment."""
+    """Defines the flags of a task, such as --job_name, for a program that is not an experiment.
+
+    Flags for the settings `names` are defined as well.
+    """
     for field in dataclasses.fields(Settings):
         if field.name in names:
             _define(field, values)
@@ -105,7 +109,7 @@ def settings_from_flags(
 ) -> Any:
     """Returns the settings: defaults, overridden by a preset, then a file, then the flags.
 
-    Flags that the command line does not have then have the value that is in force.
+    Then each flag that is not on the command line is set to the value that the settings have.
     """
     check_end(values)
     found: dict[str, Any] = {}
@@ -114,7 +118,7 @@ def settings_from_flags(
     if values.config is not None:
         found.update(read_settings(values.config, settings))
     if values["epochs"].present:
-        found.pop("max_steps", None)  # Which would take precedence.
+        found.pop("max_steps", None)  # It would take precedence over --epochs.
     names = [field.name for field in dataclasses.fields(settings)]
     found.update({name: values[name].value for name in names if values[name].present})
     made = settings(**found)
@@ -134,14 +138,14 @@ def check_end(values: flags.FlagValues) -> None:
 
 
 def help_text(values: flags.FlagValues, everything: bool) -> str:
-    """Returns the help of the flags, in groups; "" of a program without groups.
+    """Returns the help of the flags, in groups; "" for a program without groups.
 
-    Of an experiment, a line for each setting of its own and for each of what it computes, unless
-    `everything` is asked for.
+    For an experiment, unless `everything` is set, this is only a line for each setting that it
+    adds, and for each of the groups "data" and "training".
     """
     by_group = values.flags_by_module_dict()
     groups = {group: by_group[group] for group in GROUPS if group in by_group}
-    if groups and sys.argv[0] in by_group:  # Flags that a program has beside its settings.
+    if groups and sys.argv[0] in by_group:  # Flags of the program that are not settings.
         groups = {"program": by_group[sys.argv[0]], **groups}
     if everything or "training" not in groups:
         found = [(group, _whole(flag)) for group, own in groups.items() for flag in own]
@@ -184,7 +188,7 @@ def _short(flag: flags.Flag) -> list[str]:
 
 
 def _choices(flag: flags.Flag) -> tuple[Sequence[str], str]:
-    """Returns the choices of a flag, which absl has written before its help, and the help."""
+    """Returns the choices of a flag, and its help without the choices, which absl puts first."""
     choices = getattr(flag.parser, "enum_values", None) or ()
     return choices, flag.help.partition(">: ")[2] if choices else flag.help
 

@@ -15,13 +15,14 @@ from compat.cluster.environment import (
 from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import UserError
 
-EVALUATOR = "evaluator"  # The job of a process beside the cluster.
-# Set by the launcher, whose tasks get its own flags as well: settings.yaml, which one of them
-# writes, is to repeat the whole command.
+EVALUATOR = "evaluator"  # The job of a process that evaluates checkpoints, outside of the cluster.
+# An environment variable that the launcher sets for its tasks. They get the launcher's flags, too,
+# so that the settings.yaml that one of them writes repeats the whole command.
 LAUNCHED = "EXPERIMENTS_LAUNCHED"
 _OF_A_TASK = ("job_name", "task_index", "ps_hosts", "worker_hosts")
 _OF_A_LAUNCHER = ("num_ps", "num_workers", "max_restarts", "evaluator")
-# The cluster of a task that is given no host, as in 2016: the ports of one server and its workers.
+# The cluster of a task without hosts is on this machine, as in 2016: the parameter server has this
+# port, and the workers have the next ones.
 _PORT = 2222
 _MOST_WORKERS = 200
 _OF_A_CLUSTER = ("shared_logdir", "run_token", "replicas_to_aggregate")
@@ -54,7 +55,7 @@ def is_on_default_ports(values: flags.FlagValues, environment: str | None) -> bo
 
 
 def _refuse(values: flags.FlagValues, names: Sequence[str], reason: str) -> None:
-    """Raises for the first of some flags that the command line has."""
+    """Raises a `UserError` with this reason if the command line has one of the flags `names`."""
     for name in names:
         if name in values and values[name].present:
             raise UserError(f"--{name}={values[name].value} {reason}")
@@ -101,7 +102,11 @@ def _place(
 
 
 def _on_default_ports(values: flags.FlagValues) -> tuple[ClusterSpec, Task]:
-    """Returns a cluster of this machine: --num_workers workers, or 1, and perhaps a server."""
+    """Returns a cluster on this machine, and this process's task in it.
+
+    It has --num_workers workers, or 1 without that flag; and with --strategy=ps one parameter
+    server.
+    """
     count = values.num_workers if values["num_workers"].present else 1
     if not 1 <= count <= _MOST_WORKERS:
         raise UserError(f"--num_workers={count} is out of range; give 1 to {_MOST_WORKERS}")
@@ -121,7 +126,7 @@ def _on_default_ports(values: flags.FlagValues) -> tuple[ClusterSpec, Task]:
 
 
 def _refuse_cluster(environment: str | None) -> None:
-    """Raises if TF_CONFIG has other tasks: each of them would train all by itself."""
+    """Raises a `UserError` if TF_CONFIG has other tasks, as each task would train by itself."""
     try:
         cluster, task = cluster_from_tf_config(environment or "")
     except UserError:
@@ -145,9 +150,10 @@ def _from_tf_config(environment: str, strategy: str) -> tuple[ClusterSpec, Task]
 
 
 def check_evaluation(values: flags.FlagValues, task: Task | None) -> None:
-    """Verifies that an evaluator has a log folder, and early stopping an evaluation.
+    """Raises a `UserError` for an evaluator without --logdir, or early stopping without evaluation.
 
-    An evaluator that another command starts may evaluate what a single task of a cluster trains.
+    A task of a cluster may stop early even if it evaluates nothing: another command may have
+    started an evaluator for its checkpoints.
     """
     if task is not None and task.job == EVALUATOR and values.logdir is None:
         raise UserError(

@@ -1,7 +1,7 @@
 """One setting: a dataclass field that is a flag, an entry of a file and a recorded parameter.
 
-A class of settings is refused where a field has no help, an unsupported type or a name that is
-taken, and where a value is of another type or out of bounds.
+A field that has no help, an unsupported type or a name that is taken is a `UserError`; so is a
+value that is of another type or out of bounds.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _NONE = {"None", "NoneType", "Optional"}
 _SEQUENCES = {"list", "List", "tuple", "Tuple", "Sequence"}
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
 _WORDS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
-# Flags that are about this process only, or about the flags.
+# Names of flags that are not settings: they concern this process only, or the other flags.
 PROCESS_FLAGS = frozenset(
     ["job_name", "task_index", "ps_hosts", "worker_hosts", "parameter_servers", "workers"]
     + ["config", "print_config", "preset", "traceback", "dry_run"]
 )
-_MOST = 2**53  # Up to here, TensorBoard shows an integer as it is.
-# Of float32, in which steps compute: what is beyond would be infinite there, or 0.
+_MOST = 2**53  # The largest integer up to which TensorBoard shows all integers exactly.
+# Bounds of float32, in which steps compute: beyond them a number would become infinite or 0.
 _LARGEST, _SMALLEST = 3.4e38, 1.2e-38
 
 
@@ -46,15 +46,16 @@ def setting(
     """Returns a dataclass field for a setting of an experiment.
 
     Args:
-      default: value of a run that gives no other.
-      help: what the value is, and its unit; --help adds default and bounds.
+      default: the value for a run that sets no other.
+      help: what the value is, and its unit; --help adds the default and the bounds.
       at_least: the smallest number that is allowed.
       at_most: the largest number that is allowed.
       above: a number that the value has to exceed.
       choices: the texts that are allowed.
       group: the part of --help that lists it, one of `GROUPS`.
-      secret: whether it is kept out of files and records.
-      recorded: whether it is a parameter of the run, and not of its processes alone.
+      secret: whether the value is kept out of files and records.
+      recorded: whether the value is recorded as a parameter of the run; False for a setting that
+        concerns only the processes of the run.
 
     Raises:
       UserError: the group does not exist.
@@ -75,17 +76,17 @@ def setting(
 
 
 def wrong(cls: type, name: str, reason: str) -> UserError:
-    """Returns the error of one setting of a class."""
+    """Returns an error about the setting `name` of the class `cls`."""
     return UserError(f"setting {name!r} of {cls.__name__} {reason}")
 
 
 def text_of_type(annotation: Any) -> str:
-    """Returns an annotation as it is written; it is text where annotations are not evaluated."""
+    """Returns an annotation as text; under `from __future__ import annotations` it is text."""
     return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
 def kind_of(name: str, annotation: Any) -> tuple[type, bool]:
-    """Returns the type that a setting's annotation stands for, and whether it may be None."""
+    """Returns the type of a setting's values by its annotation, and whether they may be None."""
     text = text_of_type(annotation)
     # `typing.Optional` is `Optional`.
     names = {word.rpartition(".")[2] for word in re.findall(r"[\w.]+", text)}
@@ -99,10 +100,11 @@ def kind_of(name: str, annotation: Any) -> tuple[type, bool]:
 
 
 def checked(field: Any, value: Any) -> Any:
-    """Returns a value of a setting, from a flag, a file or a keyword, in the setting's type.
+    """Returns the value of a setting, from a flag, a file or a keyword, in the setting's type.
 
-    A text is read as that of a flag is: "32" is an int of 32. An int is a float, a whole float is
-    an int, and NumPy's scalars are as Python's. A number is not taken for a text.
+    Text is converted as on a command line: "32" becomes the int 32. An int is accepted as a float,
+    a whole float as an int, and a NumPy scalar as a Python one. A number is not accepted as text.
+    A value that cannot be converted, or is not allowed, is a `UserError`.
     """
     kind, optional = kind_of(field.name, field.type)
     if value is None and (optional or field.default is None):
@@ -183,21 +185,22 @@ def _shown(field: Any, value: Any) -> str:
         return "***"
     try:
         return shortened(str(value))
-    except ValueError:  # Python 3.11 and later write no integer of thousands of digits.
+    except ValueError:  # Python 3.11 and later refuse to print an integer of thousands of digits.
         return "a number of thousands of digits"
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """Returns the beginning of a text that is too long for a message."""
+    """Returns a text for a message: only its beginning if it has more than `most` characters."""
     return text if len(text) <= most else text[:most] + "..."
 
 
 def prepare(cls: type, base: type) -> None:  # noqa: C901
-    """Verifies the fields that a class declares itself, before the decorator `dataclass` reads it.
+    """Verifies the fields that a class itself declares, before the decorator `dataclass` reads it.
 
-    One that is declared again with a value keeps its help and bounds. `base` has all settings.
+    An inherited field that is declared again with a plain value keeps its help and bounds. `base`
+    is the class `Settings`; a new field must not have the name of one of its methods.
     """
-    known = getattr(cls, "__dataclass_fields__", {})  # Those of its parents.
+    known = getattr(cls, "__dataclass_fields__", {})  # The fields of its parents.
     annotations = vars(cls).get("__annotations__", {})
     for name, value in vars(cls).items():
         if (isinstance(value, dataclasses.Field) or name in known) and name not in annotations:
@@ -231,7 +234,7 @@ def prepare(cls: type, base: type) -> None:  # noqa: C901
 
 
 def check_class(cls: type) -> None:
-    """Verifies what `prepare` cannot yet: that the class is a dataclass, and its defaults valid."""
+    """Verifies that a class is a dataclass with valid defaults; `prepare` runs too early for it."""
     if "_checked" in vars(cls):
         return
     if "__dataclass_fields__" not in vars(cls) and vars(cls).get("__annotations__"):

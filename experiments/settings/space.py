@@ -11,15 +11,18 @@ from compat.errors import UserError
 from experiments.settings.files import read_pairs
 from experiments.settings.setting import checked, kind_of
 
-# Of processes and files, not of what is trained.
+# Settings of processes and files, which do not change what is trained.
 _FIXED = {"strategy", "run_token", "allow_network", "max_restarts", "evaluator", "eval_in_chief"}
 
 
 @dataclass(frozen=True)
 class Values:
-    """The values of one setting: `choices`, or `low` to `high`, evenly or in their logarithm."""
+    """The values to try of one setting: `choices`, or numbers from `low` to `high`.
 
-    text: str  # As it was written.
+    The numbers are drawn evenly or, if `log` is set, their logarithms are.
+    """
+
+    text: str  # The values as the user wrote them.
     choices: tuple[Any, ...] = ()
     low: float = 0
     high: float = 0
@@ -32,10 +35,16 @@ class Values:
 
 
 def read_space(given: str, known: Any) -> dict[str, Values]:
-    """Returns the values of each setting, which are of its type and within its bounds.
+    """Returns the values to try, by setting, that --space gives.
 
-    They are given by `name=low..high`, `name=low..high:log` and `name=a|b`, separated by commas; or
-    by the path of a YAML file with a line `name: low..high` for each. Errors are `UserError`.
+    Args:
+      given: `name=low..high`, `name=low..high:log` or `name=a|b`, several separated by commas; or
+        the path of a YAML file with a line such as `name: low..high` for each setting.
+      known: the class of the settings.
+
+    Raises:
+      UserError: a setting is unknown or must not vary, or a value is of another type or out of
+        bounds.
     """
     if "=" not in given or os.path.isfile(given):
         pairs = read_pairs(given, "space")

@@ -1,4 +1,4 @@
-"""One line for a class of settings that is wrong, which Python finds while it reads the program."""
+"""Reports a wrong class of settings in one line, though its error is raised before `run` starts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from compat.processes.command import report
 
 
 def show_in_one_line(cls: type) -> None:
-    """Makes the program that defines a class of settings exit with one line if that is wrong.
+    """Makes the program that defines a class of settings exit with one line if the class is wrong.
 
     Python evaluates the class before the program calls anything, so an error in it reaches only
-    `sys.excepthook`. Not where somebody types, who wants to see Python's traceback.
+    `sys.excepthook`. An interactive Python still shows its traceback.
     """
     is_program = cls.__module__ == "__main__" and not hasattr(sys, "ps1")
     if is_program and sys.excepthook is sys.__excepthook__:
@@ -30,7 +30,7 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
 
 
 def _explained(error: BaseException, trace: Any) -> UserError | None:
-    """Returns what to say of an error of the decorator `dataclass`, if it is one that we know."""
+    """Returns the error to report for a settings class that is not frozen, else None."""
     if "non-frozen dataclass from a frozen one" not in str(error):
         return None
     while trace.tb_next is not None:
