@@ -1,1 +1,1 @@
-"""Data of the programs: clicks in Criteo's format, read from files or made up by a law."""
+"""Clicks for the recommender: in Criteo's format, or made up from known probabilities."""

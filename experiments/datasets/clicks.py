@@ -1,10 +1,10 @@
-"""Clicks made up by a known law, so that a model can be compared with the best possible one.
+"""Makes up clicks from known probabilities, to compare a model with the best possible one.
 
     law = clicks.Law(seed=0, values=1000)
     found = law.make(seed=1, count=10000)
     law.write(folder, {"train-0": 50000, "train-1": 50000, "test": 10000})   # Criteo's format
 
-`Law` describes what is drawn, and how it counts.
+A `Law` is a distribution of clicks.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 
 from experiments.datasets.criteo import CATEGORIES, NUMBERS
 
-_RANK = 4  # Of the matrices by which two features count together.
-_MISSING = 0.1  # Share of the numbers.
+_RANK = 4  # Length of the vectors whose dot product is the effect of a pair of values.
+_MISSING = 0.1  # Share of the numbers that are missing.
 
 
 class Clicks(NamedTuple):
     """Made-up examples."""
 
-    labels: np.ndarray  # int64 `[count]`, 1 where it was clicked.
+    labels: np.ndarray  # int64 `[count]`, 1 for a click.
     numbers: np.ndarray  # float32 `[count, 13]`, whole and at least 0; NaN where missing.
     values: np.ndarray  # int64 `[count, 26]`, in [0, 2^31); files have them as hexadecimal texts.
-    chances: np.ndarray  # float64 `[count]`, the probability of a click by the law.
+    chances: np.ndarray  # float64 `[count]`, the true probability of a click.
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what a model reads, as `criteo.parse` does, except that values are not hashed."""
@@ -57,14 +57,15 @@ class Law:
         self._values = random.randint(0, 2**31 - 1, total).astype(np.int64)
 
     def make(self, seed: int, count: int) -> Clicks:
-        """Makes up examples; equal seeds make the same ones."""
+        """Returns `count` made-up examples; equal seeds make the same examples."""
         random = np.random.RandomState([seed, 1])
-        # Value v of n with a density that falls with its logarithm.
+        # The n values of a category are 0 to n - 1; v + 1 is log-uniform, so small v are frequent.
         chosen = (self.sizes ** random.random_sample([count, CATEGORIES]) - 1).astype(int)
         rows = self._offsets + chosen
         numbers = np.floor(np.exp(random.standard_normal([count, NUMBERS]) * 1.5 + 1))
         vectors = self._vectors[rows]
-        # All products of two different ones: the square of the sum without the squares.
+        # The dot products of all pairs of vectors: the squared sum has each of them twice, and the
+        # squares.
         pairs = (vectors.sum(axis=1) ** 2 - (vectors**2).sum(axis=1)).sum(axis=1) / 2
         logits = self._weights[rows].sum(axis=1) + pairs - 1
         missing = random.random_sample(numbers.shape) < _MISSING

@@ -1,7 +1,7 @@
 """Clicks in Criteo's format: a label, 13 numbers and 26 categories in a line, separated by tabs.
 
-Source: Criteo's Display Advertising Challenge, 2014, and its terabyte of click logs; both have this
-format. Missing values are empty. The 26 texts are hexadecimal there, and may be any here.
+Criteo's Display Advertising Challenge of 2014 and its terabyte of click logs have this format.
+Missing values are empty. Criteo's categories are hexadecimal texts; here any texts are accepted.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ NUMBERS = 13
 CATEGORIES = 26
 _LINE = "lines of a label (0 or 1), 13 numbers and 26 categories, separated by tabs"
 _WELL_FORMED = re.compile(rb"[01]?(\t-?\d*){13}(\t[^\t\r\n]*){26}\r?\n?").fullmatch
-FINGERPRINTS = 1 << 62  # How many values the hash of a text has.
+FINGERPRINTS = 1 << 62  # Number of different hashes of a category's text.
 
 
 def files(folder: str, split: str) -> list[str]:
     """Returns the files `SPLIT*` of a folder, sorted by name.
 
     Raises:
-      UserError: there is none, or all are empty.
+      UserError: there is no such file, or all are empty.
     """
     names = os.path.join(glob.escape(folder), f"{split}*")
     found = sorted(filter(os.path.isfile, glob.glob(names)))
@@ -40,7 +40,7 @@ def files(folder: str, split: str) -> list[str]:
 
 
 def malformed(paths: Sequence[str]) -> UserError | None:
-    """Returns the error of the first line that `parse` refuses, None if it takes all lines.
+    """Returns an error that names the first line that `parse` refuses; None if there is none.
 
     Reads the files from their beginning, at about a million lines in a second.
     """
@@ -84,11 +84,12 @@ def parse(batch: Any) -> dict[str, Any]:
       batch: string `[batch]`.
 
     Returns:
-      `labels`, int64 `[batch]`, 0 or 1; `numbers`, float32 `[batch, 13]`, the logarithm of 1 +
-      count, where missing and negative ones count 0; and `categories`, int64 `[batch, 26]`, a hash
-      of each text in [0, 2^62), the same on each machine and release.
+      `labels`, int64 `[batch]`, 0 or 1; `numbers`, float32 `[batch, 13]`, log(1 + number), and 0
+      for missing and negative numbers; and `categories`, int64 `[batch, 26]`, a hash of each text
+      in [0, 2^62), the same on each machine and release.
 
-    A line that is malformed raises a `tf.errors.InvalidArgumentError`; `malformed` names it.
+    A malformed line raises a `tf.errors.InvalidArgumentError` when the tensors are computed;
+    `malformed` finds the line.
     """
     defaults: list[Any] = [[0], *[[0.0]] * NUMBERS, *[[""]] * CATEGORIES]
     columns = tf.io.decode_csv(batch, defaults, field_delim="\t", use_quote_delim=False)
