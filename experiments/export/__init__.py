@@ -1,4 +1,4 @@
-"""Trained models outside of this package: as a SavedModel, for TFLite and MLflow, and predictions.
+"""Exports trained models as a SavedModel, for TFLite and to MLflow; and makes predictions.
 
 with open_model("runs/1", which="best") as model:
     print(model.inputs, model.outputs)

@@ -1,4 +1,4 @@
-"""What the commands of this room share: arguments, a quiet TensorFlow, errors in a line."""
+"""Arguments, output files and the start of TensorFlow, as the commands of `export` share them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from experiments.launching.command_line import load_tensorflow
 
 
 def parser(program: str, document: str | None) -> argparse.ArgumentParser:
-    """Returns a parser of LOGDIR, --checkpoint and --program, with the help of a module."""
+    """Returns a parser of the arguments that name a model, such as LOGDIR and --checkpoint.
+
+    Args:
+      program: the name of the command's module.
+      document: the docstring of that module, as the description in --help.
+    """
     made = Parser(
         prog=f"python -m {program}",
         description=document,
@@ -39,7 +44,7 @@ def parser(program: str, document: str | None) -> argparse.ArgumentParser:
 
 
 def opened(options: argparse.Namespace) -> ContextManager[Any]:
-    """Returns the model that the arguments name, as `model.open_model` does."""
+    """Opens the model that the arguments name; returns the context manager of `open_model`."""
     from experiments.export.model import open_model  # It loads TensorFlow.
 
     return open_model(options.logdir, options.checkpoint, options.program, options.trust)
@@ -47,7 +52,7 @@ def opened(options: argparse.Namespace) -> ContextManager[Any]:
 
 @contextlib.contextmanager
 def output(path: str) -> Iterator[Path]:
-    """Yields a path beside that of --output, which replaces it when all is written."""
+    """Yields a temporary path; the file that is written there replaces `path` at the end."""
     what = f"--output={path} cannot be written"
     with unless_usable(what, "name another file"), beside(path) as unfinished:
         yield unfinished

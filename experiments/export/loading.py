@@ -18,15 +18,20 @@ from experiments.training.experiment import Experiment
 from experiments.training.recording import origin
 
 _MODULE = re.compile(r"\w+(\.\w+)*$")
-_NAME = "program_of_the_run"  # Not `__main__`: it is imported, so that it does not train.
+_NAME = "program_of_the_run"  # Not `__main__`, with which the program would start to train.
 
 
 def load_experiment(logdir: str, program: str | None = None, trust: bool = False) -> Any:
     """Returns the subclass of `Experiment` of the run in a log folder.
 
-    It is defined by `program`, a file or module; by default what the log folder records. A program
-    that is not recorded, has moved, cannot be imported, or has no such class is a `UserError`; so
-    is one that a folder of another user records, unless there is `trust`.
+    Args:
+      logdir: the log folder.
+      program: the file or module that defines the class; None for the one that the folder records.
+      trust: whether to run a program that another user has recorded in the log folder.
+
+    Raises:
+      UserError: the folder records no program, or belongs to another user who is not trusted; or
+        the program has moved, cannot be imported, or does not define the class.
     """
     found = origin.read(logdir)
     if found and not program and not trust:
@@ -81,7 +86,7 @@ def experiment_of(program: str) -> Any:
 
 
 def _experiments(module: Any, name: str | None = None) -> list[Any]:
-    """Returns the experiments in a module: those of a name, or that it does not import."""
+    """Returns the experiment classes in a module: those called `name`, or all its own."""
     return [
         value
         for value in vars(module).values()
@@ -93,7 +98,10 @@ def _experiments(module: Any, name: str | None = None) -> list[Any]:
 
 
 def _import(program: str, logdir: str | None = None) -> Any:
-    """Imports a program, the one of the run in a log folder if that is given."""
+    """Imports a program, a file or a module, without running its `if __name__ == "__main__":`.
+
+    If the program is that of the run in a log folder, errors name the folder.
+    """
     whose, remedy = "", "name a Python script, or a module such as experiments.mnist"
     if logdir is not None:
         whose = f" of the run in {logdir}"

@@ -1,4 +1,4 @@
-"""Logs a model to the MLflow run of its log folder, and registers it, the best with an alias."""
+"""Logs a model to the MLflow run of its log folder, and registers it; the best gets an alias."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ ALIAS = "best"
 def log(model: Model, saved_model: str) -> str:
     """Logs an exported model with its signature and an input example; returns its URI.
 
-    The example is a row of the training data where these are arrays.
+    The example is the first row of the training data if these are arrays, else zeros.
 
-    Raises `UserError` without a run in MLflow, for one that has not ended, or if the store fails.
+    Raises:
+      UserError: the log folder has no MLflow run, the run has not ended, or the store fails.
     """
     settings = model.experiment.settings
     run = run_id.read(settings.logdir)
@@ -42,7 +43,7 @@ def _described(tensors: Mapping[str, Any]) -> dict[str, mlflow_model.Tensor]:
 
 
 def monitored(model: Model) -> float:
-    """Returns the value that the experiment monitors, of the exported checkpoint.
+    """Returns the value of the experiment's `monitor` for the exported checkpoint.
 
     Raises:
       UserError: the checkpoint was not evaluated, or this MLflow has no aliases.
@@ -66,13 +67,14 @@ def monitored(model: Model) -> float:
 def register(model: Model, uri: str, name: str, value: float) -> str:
     """Registers a model as a new version of `name`; returns a line about it.
 
-    The alias moves to it unless the version that has it is as good, by the monitored value.
+    The alias "best" moves to the new version, unless the version that has the alias is as good or
+    better by the monitored value.
 
     Args:
-      model: that was exported.
-      uri: of the logged model, "runs:/...".
-      name: of the registered model, which is created if it does not exist.
-      value: as `monitored` returns it.
+      model: the exported model.
+      uri: the URI of the logged model, "runs:/...".
+      name: the name of the registered model, which is created if it does not exist.
+      value: what `monitored` returned.
 
     Raises:
       UserError: the store has no registry, or refuses the name.

@@ -1,4 +1,4 @@
-"""Rebuilds the model of a run from its log folder: what it computes, with the trained values."""
+"""Rebuilds the model of a run, with its trained values, from the log folder."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Model:
     """A trained model in a graph of its own.
 
     Attributes:
-      experiment: that was trained.
-      checkpoint: prefix of the checkpoint that the values are of.
+      experiment: the experiment that was trained.
+      checkpoint: prefix of the checkpoint that the values were read from.
       which: "best" or "last".
-      inputs: placeholders by name, `[None, ...]` where they are given a row for each example.
+      inputs: placeholders by name; those with a row for each example are `[None, ...]`.
       outputs: tensors by name.
-      session: holds the trained values.
-      example: one row of the training data by name, empty where these are streams.
+      session: a session in which the variables have the trained values.
+      example: the first row of the training data by name; empty if these are streams.
     """
 
     experiment: Any
@@ -50,7 +50,7 @@ class Model:
         return best_checkpoint.step_of(self.checkpoint)
 
     def predict(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Returns the outputs for arrays by the names of the inputs."""
+        """Returns the outputs by name; `arrays` has an array for each input, by name."""
         feed = {placeholder: arrays[name] for name, placeholder in self.inputs.items()}
         return dict(self.session.run(dict(self.outputs), feed))
 
@@ -82,7 +82,7 @@ def open_model(
             kind = load_experiment(logdir, program, trust)
             found = read_settings(os.path.join(logdir, "settings.yaml"), kind.Settings)
             experiment = kind(kind.Settings(**found, logdir=logdir).resolved(kind.name()))
-            # As in training: what data() leaves in `self`, the other methods may read.
+            # Called first, as in training: the other methods may read attributes that data() sets.
             data = inputs.data_of(experiment.data())
             batch, placeholders = _batch(inputs.batch_specs(data))
             with device(None):

@@ -59,9 +59,9 @@ def _lines(outputs: dict[str, np.ndarray], count: int) -> Iterator[str]:
 
 
 def _plain(array: np.ndarray) -> Any:
-    """Returns lists of numbers and texts; NaN and infinity are texts, for JSON has no such."""
+    """Returns an array as lists of numbers and texts; NaN and infinity, not in JSON, are texts."""
     if array.dtype.kind == "f":
-        # Of float32 as few digits as tell it from others, where float64 would have 17.
+        # By way of text, a float32 has the few digits that identify it, and not 17.
         array = array.astype(str).astype(np.float64)
         if not np.isfinite(array).all():
             array = np.where(np.isfinite(array), array.astype(object), array.astype(str))

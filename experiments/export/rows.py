@@ -3,7 +3,8 @@
     for arrays in read("rows.csv", {"x": Row("float32", (10,))}):
         model.predict(arrays)  # {"x": float32 [rows, 10]}, up to 1000 rows at a time
 
-Values keep their meaning: a number that the input's dtype does not have is an error.
+Numbers are converted to the dtype of the input. One that would change by more than the rounding of
+a float is an error.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ MOST_ROWS = 1000  # In a call of the model.
 STDIN = "-"
 _JSON = "JSON lines, each an object of the inputs by name"
 Arrays = Dict[str, np.ndarray]
-_Told = Tuple[str, Mapping[str, Any]]  # Where a row is, and its values.
+_Told = Tuple[str, Mapping[str, Any]]  # The place of a row, for errors, and its values by input.
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one row gives an input: the name of a dtype of NumPy ("string" for text) and a shape."""
+    """The type and the shape of the values of one input in one row."""
 
-    dtype: str
-    shape: tuple[Any, ...]  # None where it is not known.
+    dtype: str  # NumPy's name of the dtype, "string" for text.
+    shape: tuple[Any, ...]  # None for a dimension of any size.
 
     def __str__(self) -> str:
         return f"{self.dtype} {list(self.shape)}"
@@ -45,10 +46,15 @@ Rows = Mapping[str, Row]
 
 
 def read(path: str, rows: Rows) -> Iterator[Arrays]:
-    """Yields the arrays of the inputs, by name, of up to 1000 rows; what else is there is ignored.
+    """Yields arrays of up to 1000 rows, by the names of the inputs; other values are ignored.
 
-    The name of the file ends in .npy, .npz, .csv, .jsonl or .png; "-" is JSON lines on standard
-    input. What cannot be read, or the inputs do not take, is a `UserError`.
+    Args:
+      path: a file that ends in .npy, .npz, .csv, .jsonl or .png, or "-" for JSON lines on standard
+        input.
+      rows: the type and shape of each input, by name.
+
+    Raises:
+      UserError: the file cannot be read, or its values do not fit the inputs.
     """
     reader = _READERS.get(Path(path).suffix.lower()) if path != STDIN else _json_lines
     if reader is None:
@@ -66,7 +72,7 @@ def read(path: str, rows: Rows) -> Iterator[Arrays]:
 
 
 class _NotReadableError(Exception):
-    """What another package says of a broken file."""
+    """A file that another package cannot read; the message is the reason that the package gives."""
 
 
 _BROKEN = (
@@ -82,7 +88,8 @@ _BROKEN = (
 
 def _numpy(path: str, rows: Rows) -> Iterator[Arrays]:
     try:
-        # Mapped, so that nothing is allocated for what is not there; nor for arrays of no input.
+        # Mapped into memory: a header that claims more data than the file has allocates nothing.
+        # Arrays that are not inputs are not loaded.
         found = np.load(path, mmap_mode="r", allow_pickle=False)
         if isinstance(found, np.ndarray):
             whole = {_only(path, rows): found}
@@ -91,7 +98,7 @@ def _numpy(path: str, rows: Rows) -> Iterator[Arrays]:
             whole = {name: found[name] if name in rows else unused for name in found.files}
     except UserError:
         raise
-    except Exception as error:  # What NumPy raises of broken files is no closed set.
+    except Exception as error:  # NumPy raises errors of many types for broken files.
         raise _NotReadableError(reason_of(error)) from error
     missing = [name for name in rows if name not in whole]
     if missing:
@@ -117,7 +124,7 @@ def _csv(path: str, rows: Rows) -> Iterator[Arrays]:
         columns = _columns(first, rows)
         if columns is None:
             columns = {_only(path, rows, "a first line that names their columns"): None}
-            if any(map(_is_number, first)):  # Not all: a row may lack a value.
+            if any(map(_is_number, first)):  # A row, not a header; it may have empty values.
                 lines = itertools.chain([first], reader)
         found = columns
 
@@ -130,7 +137,7 @@ def _csv(path: str, rows: Rows) -> Iterator[Arrays]:
 
 
 def _columns(header: Sequence[str], rows: Rows) -> dict[str, list[int] | None] | None:
-    """Returns the columns of each input, None where the header does not name them all."""
+    """Returns the indices of each input's columns; None if the header does not name all inputs."""
     found: dict[str, list[int]] = {}
     for index, title in enumerate(map(str.strip, header)):
         found.setdefault(title if title in rows else title.rpartition(".")[0], []).append(index)
@@ -202,7 +209,7 @@ def _png(path: str, rows: Rows) -> Iterator[Arrays]:
 
 
 def _only(path: str, rows: Rows, else_give: str = "them by name, as .npz or .jsonl") -> str:
-    """Returns the name of the only input, which values without a name are of."""
+    """Returns the name of the only input, to which values without a name belong."""
     if len(rows) != 1:
         raise UserError(
             f"--input={path} does not name the inputs {', '.join(rows)}; give {else_give}"
@@ -219,7 +226,7 @@ def _stacked(values: Iterator[_Told], rows: Rows) -> Iterator[Arrays]:
         for name, spec in rows.items():
             parts = [_row(where, name, row[name], spec) for where, row in found]
             differs = [i for i, part in enumerate(parts) if part.shape != parts[0].shape]
-            if differs:  # Of a dimension that may have any size, but one in a batch.
+            if differs:  # A dimension may have any size, but the same in all rows of a batch.
                 raise UserError(
                     f"{found[differs[0]][0]}: input {name!r} is {list(parts[differs[0]].shape[1:])}"
                     f", the rows before {list(parts[0].shape[1:])}; give rows of one shape"
@@ -231,13 +238,13 @@ def _stacked(values: Iterator[_Told], rows: Rows) -> Iterator[Arrays]:
 def _row(where: str, name: str, value: Any, row: Row) -> np.ndarray:
     try:
         array = np.asarray(value)
-    except ValueError:  # Lists of different lengths; earlier releases of NumPy make objects.
+    except ValueError:  # Lists of different lengths; old releases of NumPy make an object array.
         array = np.empty([], object)
     return _checked(where, name, array[None], row)
 
 
 def _checked(where: str, name: str, array: np.ndarray, row: Row) -> np.ndarray:
-    """Returns an array `[rows, ...]` in the dtype of its input."""
+    """Returns an array `[rows, ...]` in the dtype of its input, or raises a `UserError`."""
     shape = array.shape[1:]
     fits = array.ndim and len(shape) == len(row.shape)
     fits = fits and all(want in (None, size) for want, size in zip(row.shape, shape))

@@ -17,7 +17,10 @@ SIGNATURE = "serving_default"
 
 
 def write(model: Model, folder: str) -> None:
-    """Writes a SavedModel with one signature, `serving_default`, whole, or raises `UserError`."""
+    """Writes a SavedModel with one signature, `serving_default`.
+
+    If the folder exists or cannot be written, this is a `UserError`, and nothing is left behind.
+    """
     with _written(folder) as unfinished, quietly():
         signature = tf1.saved_model.build_signature_def(
             inputs=_described(model.inputs),
@@ -38,7 +41,11 @@ def write(model: Model, folder: str) -> None:
 
 
 def write_tflite(model: Model, file: str) -> None:
-    """Writes a file for TFLite, with the same signature, as a whole, or raises `UserError`."""
+    """Writes a file for TFLite, with the signature `serving_default`.
+
+    If the file exists or cannot be written, or TensorFlow cannot convert the model, this is a
+    `UserError`, and nothing is left behind.
+    """
     with _written(file) as unfinished, quietly():
         saved = str(unfinished.parent / "saved_model")
         write(model, saved)
@@ -46,7 +53,7 @@ def write_tflite(model: Model, file: str) -> None:
             converted = tf1.lite.TFLiteConverter.from_saved_model(
                 saved, signature_key=SIGNATURE
             ).convert()
-        except Exception as error:  # Each release has its own.
+        except Exception as error:  # Releases of TensorFlow raise errors of different types.
             reason = shortened(" ".join(str(error).split()) or type(error).__name__)
             raise UserError(
                 f"the model cannot be converted for TFLite ({reason}); export it with "
@@ -62,7 +69,7 @@ def _described(tensors: object) -> dict[str, object]:
 
 @contextlib.contextmanager
 def _written(path: str) -> Iterator[Path]:
-    """Yields a path beside, which is renamed to `path` at the end."""
+    """Yields a temporary path in the same folder, which is renamed to `path` at the end."""
     if os.path.lexists(path):
         raise UserError(f"{path} exists; remove it, or name another with --output")
     try:
