@@ -29,7 +29,7 @@ def main() -> int:
     programs = dict(sorted(programs.items()))
     if sys.argv[1:2] and sys.argv[1] in programs:
         sys.argv = sys.argv[1:]
-        # Sets `__main__`, by which a program finds itself to start the tasks of a cluster.
+        # Makes the program `__main__`, from which it finds out what to run as tasks of a cluster.
         parts = programs[sys.argv[0]].relative_to(_HERE.parent).with_suffix("").parts
         module = ".".join(part for part in parts if part != "__main__")
         runpy.run_module(module, run_name="__main__", alter_sys=True)
@@ -54,7 +54,10 @@ def main() -> int:
 
 
 def _run_file(file: str) -> int:
-    """Runs a file as Python does and, if it does not run the experiment it defines, that."""
+    """Runs a file as Python does; then its experiment, if the file defines one and does not run it.
+
+    Returns the exit code.
+    """
     if not os.path.isfile(file):
         return report(UserError(f"program {file} is not a file; correct the path of the script"))
     whole = sys.argv
@@ -64,12 +67,12 @@ def _run_file(file: str) -> int:
     if not forgotten.unused():
         return 0
     forgotten.used()
-    sys.argv = whole  # With which the tasks of a cluster are started.
+    sys.argv = whole  # The tasks of a cluster are started with the same arguments.
     try:
         experiment = experiment_of(file)
     except UserError as error:
         return report(error)
-    # Whose first lines --help shows.
+    # --help shows the docstring of `__main__`.
     sys.modules["__main__"].__doc__ = sys.modules[experiment.__module__].__doc__
     return run_program(experiment, file)
 

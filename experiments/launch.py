@@ -3,13 +3,13 @@
     python -m experiments.launch --num_ps=1 --num_workers=2 -- train.py --epochs=3
     python -m experiments.launch -- python -m compat run old_script.py
 
-The program is a Python script, `-m` and a module, or a command; this Python runs what begins with
-`python`. Each task gets its TF_CONFIG in the environment and, if the program's source defines flags
-such as --job_name, --task_index and --ps_hosts, these after its own arguments. What a task writes
-is shown after its name.
+The program is a Python script, `-m` and a module, or a command; `python` stands for the Python that
+runs the launcher. Each task gets its TF_CONFIG in the environment. If the program's source defines
+flags such as --job_name, --task_index and --ps_hosts, each task gets these after its arguments.
+Each line that a task prints is shown after the task's name.
 
-All processes end with the launcher. A task that fails ends the others; the exit code is that of
-the first. Parameter servers are stopped when all other tasks have ended with 0.
+All processes end with the launcher. A task that fails ends the others, and its exit code becomes
+that of the launcher. Parameter servers are stopped when all other tasks have ended with 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from compat.scripts.clusters.task_arguments import Spelling
 from experiments.launching import manifests, program
 
 _USAGE = "python -m experiments.launch [options] -- PROGRAM [arguments of the program]"
-# Ctrl-C, and what programs exit with whose command line is wrong.
+# Exit codes after which a task is not restarted: of Ctrl-C, and of a wrong command line.
 _PERMANENT = (130, UserError.exit_code)
 _CHIEF_PATIENCE_SECS = 10.0
 _JOBS = ("chief", "ps", "worker")
@@ -59,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Returns the parser of what stands before `--`."""
+    """Returns the parser of the arguments before `--`."""
     parser = Parser(
         prog="python -m experiments.launch",
         usage=_USAGE,
@@ -107,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Returns what stands before and after the first "--"."""
+    """Returns the arguments before and after the first "--"."""
     if "--" in argv:
         return argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     if {"-h", "--help"} & set(argv):
@@ -117,7 +117,7 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, list[str]] | None]:  # noqa: C901
-    """Returns how many tasks each job has and, if they are given, the addresses of each job."""
+    """Returns the number of tasks of each job, and the addresses of each job or None."""
     hosts = {job: getattr(options, f"{job}_hosts") for job in _JOBS}
     given = {job: words.split(",") for job, words in hosts.items() if words is not None}
     for name, number in (("num_ps", options.num_ps), ("num_workers", options.num_workers)):
@@ -176,7 +176,7 @@ def _launch(
 
 @contextlib.contextmanager
 def _logs(folder: str | None, names: Sequence[str]) -> Iterator[dict[str, TextIO]]:
-    """Opens a file for each task, anew, in a folder that is created if need be."""
+    """Opens an empty log file for each task, by the task's name; creates the folder."""
     with contextlib.ExitStack() as stack:
         logs: dict[str, TextIO] = {}
         try:
@@ -198,7 +198,7 @@ def _print(
     how: Spelling,
     options: argparse.Namespace,
 ) -> None:
-    """Prints what `--dry_run` asks for."""
+    """Prints the commands of all tasks, or a manifest for Kubernetes, as `--dry_run` asks."""
     manifest = _MANIFESTS.get(options.dry_run)
     useless = ["log_dir", "max_restarts" if manifest is None else ""]
     useless += [f"{job}_hosts" for job in _JOBS] if manifest else ["image"]
@@ -208,7 +208,7 @@ def _print(
                 f"--{name} has no effect with --dry_run={options.dry_run}; leave it out"
             )
     elsewhere = hosts is not None or manifest is not None
-    if elsewhere:  # Where this Python may be in another folder.
+    if elsewhere:  # On another machine, Python may be in another folder.
         command = [word if word != sys.executable else "python" for word in command]
     if manifest is not None:
         if not options.image:

@@ -1,4 +1,4 @@
-r"""Trains a network on MNIST: in one process, with parameter servers, or on workers in step.
+r"""Trains a network on MNIST: in one process, with parameter servers, or on synchronous workers.
 
 A whole cluster on this machine, or one task of a cluster on several:
 

@@ -2,8 +2,9 @@ r"""Predicts clicks by wide & deep or DLRM: hashed categories, tables on paramet
 
     python -m experiments.recommender --strategy=ps --num_ps=2 --num_workers=2 --model=dlrm
 
-With `--data_dir` it reads files in Criteo's format; else the clicks are made up by a known law, and
-the best AUC and log loss that there can be are logged at the start. docs/recommender.md has more.
+With `--data_dir` it reads files in Criteo's format. Without it the clicks are made up from known
+probabilities, and the best possible AUC and log loss are logged at the start. docs/recommender.md
+has more.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from experiments.evaluation.metrics import (
 
 MODELS = ("wide_deep", "dlrm")
 SPLITS = ("train", "validation", "test")
-EVALUATED = 10000  # Made-up examples of validation, and of the test.
+EVALUATED = 10000  # Number of made-up examples for validation, and as many for the test.
 
 
 class Recommender(Experiment):
@@ -120,7 +121,7 @@ class Recommender(Experiment):
         return Data(**arrays, name="made-up clicks", source=clicks.__name__)
 
     def _stream(self, files: Any, split: str, worker: int, workers: int) -> Any:
-        """Returns the batches of a worker."""
+        """Returns a `tf.data.Dataset` of the batches of a worker."""
         lines, size = criteo.lines(files, worker, workers), self.settings.batch_size
         if split == "train":
             lines = lines.shuffle(50 * size, seed=self.settings.seed)
@@ -179,7 +180,7 @@ def units(text: str) -> list[int]:
     """Returns the numbers in a text such as "64,32".
 
     Raises:
-      UserError: it is no list of positive whole numbers.
+      UserError: the text is not a list of positive whole numbers.
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) > 0 for part in parts):

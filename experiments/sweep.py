@@ -1,14 +1,15 @@
-r"""Searches the settings of an experiment with Optuna, a run per trial.
+r"""Searches for the best settings of an experiment with Optuna; each trial is a run.
 
     python -m experiments.sweep experiments.mnist --trials=20 \
         --space='learning_rate=1e-4..1e-1:log,batch_size=20..200,optimizer=adam|sgd' \
         -- --max_steps=500
     python -m experiments.sweep experiments.mnist --space=space.yaml --jobs=2
 
-PROGRAM may be a file of your own, and space.yaml has lines such as 'batch_size: 20..200'. After --
-come flags for all runs. A trial's value is the best of its evaluations by the experiment's
-`monitor`; Optuna's median rule prunes a run that is behind the others. All is in runs/STUDY: a
-log folder per trial and Optuna's storage. The same command with --study=STUDY resumes a sweep.
+The program may be a file of your own, and space.yaml has lines such as 'batch_size: 20..200'. Flags
+after -- are for all runs. A trial's value is the best that its evaluations have for the
+experiment's `monitor`. Optuna's median rule stops a run that is behind the others. The folder
+runs/STUDY has a log folder per trial and Optuna's storage. The same command with --study=STUDY
+resumes a sweep.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ from experiments.settings.flags import define_flags
 from experiments.settings.space import read_space
 from experiments.training.main import read_flags
 
-# Flags of a single run or task, which no sweep passes on.
+# Flags of a single run or task, which a sweep refuses.
 _OF_A_RUN = ("logdir", "run_name", "parent_run", "run_token", "print_config", "job_name")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs a command line; returns 0 if a trial is complete."""
+    """Runs a command line; returns the exit code, 0 if at least one trial is complete."""
     cut = argv.index("--") if "--" in argv else len(argv)
     options, given = parser().parse_args(argv[:cut]), list(argv[cut + 1 :])
     cores = os.cpu_count() or 1
@@ -88,7 +89,8 @@ def main(argv: Sequence[str]) -> int:
         try:
             tracker.params(what)
             own = _own_flags(folder, settings.tracking_uri)
-            # Not tasks of a cluster, which have been seen to wait for each other with one thread.
+            # Jobs share the cores. Clusters get no share: with one thread, their tasks were seen to
+            # wait for each other without end.
             if (
                 options.jobs > 1
                 and settings.strategy == "local"
@@ -122,7 +124,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Returns the parser of what stands before `--`."""
+    """Returns the parser of the arguments before `--`."""
     made = Parser(
         prog="python -m experiments.sweep",
         usage="python -m experiments.sweep PROGRAM --space=SPACE [options] -- [flags of PROGRAM]",
@@ -158,7 +160,11 @@ def _optuna() -> Any:
 
 
 def _flags_of_runs(experiment: Any, program: str, given: Sequence[str], space: Any) -> Any:
-    """Returns the flags for all runs, with who evaluates, and the settings of one of the runs."""
+    """Returns the flags for all runs, and the settings that one of the runs would have.
+
+    --eval_in_chief is added to the flags, unless they start an evaluator. Raises a `UserError` if
+    a flag is wrong, is in the space as well, or is of a single run.
+    """
     values = flags.FLAGS
     define_flags(experiment.Settings, experiment.presets)
     rest = parse_flags([program, *given])[1:]
@@ -192,7 +198,7 @@ def _open_study(optuna: Any, mode: str, name: str, storage: str, what: Mapping[s
         )
         before = study.user_attrs.get("sweep", what)
         study.set_user_attr("sweep", before)
-    except Exception as error:  # Of SQLAlchemy, of its drivers, or of Optuna.
+    except Exception as error:  # SQLAlchemy, its drivers and Optuna have no common base.
         reason = " ".join(redacted_text(str(error)).split())[:160]
         raise UserError(
             f"Optuna's storage {redacted_text(storage)} cannot be opened ({reason}); correct "
@@ -208,12 +214,13 @@ def _open_study(optuna: Any, mode: str, name: str, storage: str, what: Mapping[s
 
 
 def _own_flags(folder: str, tracking_uri: str | None) -> list[str]:
-    """Returns the flags by which runs are part of the study's run in MLflow."""
+    """Returns flags that make the runs children of the study's run in MLflow."""
     parent = run_id.wait(folder)
     if parent is None:
         print("MLflow does not answer; the runs have no parent run", flush=True)
     own = {} if parent is None else {"parent_run": parent}
-    if not is_given(tracking_uri):  # Else they find it themselves, which may have a password in it.
+    # A URI that was given may have a password in it; the runs find it themselves.
+    if not is_given(tracking_uri):
         own["tracking_uri"] = store_uri(None, folder)
     return flags_of(own)
 
