@@ -16,11 +16,15 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 
 
 class Beside(NamedTuple):
-    """The modules of a script; one that changes has another name: the script keeps its own."""
+    """The migrated modules that a script imports.
+
+    A module that changes gets a new file, such as "model_v1.py" for "model.py", because the old
+    script still imports the old one.
+    """
 
     root: str  # The folder of the script.
-    found: Mapping[str, Migrated]  # The migrated modules, by their files.
-    # The files of those that change, such as "model_v1.py", by the old ones.
+    found: Mapping[str, Migrated]  # The migrated modules, by old file.
+    # The new file of each module that changes, by old file.
     names: Mapping[str, str]
     suffix: str
 
@@ -39,9 +43,9 @@ class Beside(NamedTuple):
         return {file: place for file, place in places.items() if file != place}
 
     def renamed(self, path: str, text: str) -> str:
-        """Returns the text of a program of the script with imports of the new modules."""
+        """Returns `text`, the program of the old file `path`, with imports of the new modules."""
         if conversion.is_python2(text, path):
-            return text  # It uses no TensorFlow, and has a remark.
+            return text  # It does not use TensorFlow, so it is still Python 2, with a remark.
         program = reading.of(conversion.Source(path, text, False))
         edits = []
         for node in program.nodes(ast.Import, ast.ImportFrom):
@@ -51,7 +55,7 @@ class Beside(NamedTuple):
         return program.edited(edits)
 
     def _statement(self, node: Any, path: str) -> str:
-        """Returns a statement that imports new modules, or "" if it imports none."""
+        """Returns the import `node` with the names of new modules, or "" if it imports none."""
         level = getattr(node, "level", 0)
         module = getattr(node, "module", None) or ""
         is_from_new = bool(module) and self._is_new(module, path, level)
@@ -76,15 +80,16 @@ class Beside(NamedTuple):
 
 
 def beside(script: str, migrate: Callable[[str], Migrated]) -> Beside | None:
-    """Migrates the modules of a script; returns None if a new one cannot be imported as the old.
+    """Migrates the modules that a script imports, by the function `migrate` of a file.
 
-    Such are packages, and `import package.module`.
+    Returns None if a module that changes cannot get a new name: it is the `__init__.py` of a
+    package, or `import package.module` imports it, so that the program uses its full name.
     """
     root = os.path.dirname(os.path.abspath(script))
     found = {file: migrate(file) for file in modules.imported(script)}
     uses = {path: modules.imports(path) for path in (script, *found)}
     changed = {file for file, migrated in found.items() if migrated.is_changed}
-    while True:  # And those that import one.
+    while True:  # A module that imports a changed one changes as well.
         more = {
             file
             for file in found.keys() - changed
@@ -102,6 +107,7 @@ def beside(script: str, migrate: Callable[[str], Migrated]) -> Beside | None:
         return None
     for suffix in _SUFFIXES:
         new = {file: f"{file[: -len('.py')]}{suffix}.py" for file in changed}
-        if not found.keys() & set(new.values()):  # As where `inception_v1.py` is another module.
+        # A new name may be taken: a script may have an `inception_v1.py` of its own.
+        if not found.keys() & set(new.values()):
             break
     return Beside(root, found, new, suffix)

@@ -1,7 +1,7 @@
 """Prepares TensorFlow for the packages that a migrated program imports.
 
-`compat.v1` loads TensorFlow on its first use. A package that makes a dataset before that makes one
-of TensorFlow 2, outside of any graph.
+`compat.v1` loads TensorFlow on its first use. If another package makes a dataset before that, it is
+a dataset of TensorFlow 2, outside of any graph.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compat.scripts.view import libraries
 
 _ITERATORS = ("make_one_shot_iterator", "make_initializable_iterator")
 _CALL = "{}.disable_v2_behavior()  # Before another package makes datasets.\n"
-# Packages that make none, beside those whose old names are served.
+# Packages that make no datasets, in addition to those that `libraries.is_old` knows.
 _OTHERS = {"PIL", "absl", "compat", "cv2", "h5py", "matplotlib", "six", "tensorflow", "tqdm"}
 
 
@@ -51,7 +51,11 @@ def prepared(path: str, found: Migrated) -> Migrated:
 
 
 def _is_installed(name: str, path: str) -> bool:
-    """Whether a module is neither Python's nor the script's own, nor one that makes no dataset."""
+    """Whether a module is in an installed package that may make datasets.
+
+    Python's modules, those in the folder of the script `path`, and packages that are known to make
+    no datasets are not.
+    """
     folder = os.path.dirname(os.path.abspath(path))
     standard = sysconfig.get_path("stdlib")
     dynamic = os.path.join(standard, "lib-dynload")

@@ -47,8 +47,9 @@ def migrate(
 ) -> Migrated:
     """Returns the script as a program on `compat.v1`.
 
-    A script without TensorFlow is left as it is. With `is_imported`, another script with TensorFlow
-    imports it, or it imports one: then it is migrated for Python 3 and today's packages.
+    A script without TensorFlow is left as it is, unless `is_imported` says that a script with
+    TensorFlow imports it, or that it imports one. Then it is migrated to Python 3 and to the
+    current releases of other packages.
 
     Raises:
       SyntaxError: the script is neither Python 3 nor Python 2.
@@ -66,7 +67,7 @@ def migrate(
 
 
 def _module(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
-    """Returns a module without TensorFlow for Python 3 and the packages of today."""
+    """Returns a module without TensorFlow, migrated to Python 3 and current packages."""
     try:
         with conversion.deep(source.filename):
             found = _apply(_program(source), rules)
@@ -119,10 +120,11 @@ def _apply(script: Program, rules: Sequence[Rule]) -> Migrated:
     is_today = is_today and not needs_v1(script)
     if script.python2 and not counts:
         counts["python2"] = len({*script.text.split("\n")} - {*script.sources[0].text.split("\n")})
-    # A program that names `tf.compat.v1` was written for TensorFlow 2.
+    # A program that names `tf.compat.v1` was written for TensorFlow 2: if only its imports would
+    # change, it stays as it is.
     if not remarks and not set(counts) - ({"imports"} if is_today else set()):
         return _unchanged(script.sources[0], left=left)
-    # The lines come before what is inserted at the start of a statement.
+    # Imports and comments stand before text that a rule inserts at the same place.
     text = script.edited([*_head(script), *comments(script, remarks), *edits])
     check(script, text, "write it plainly, or leave rules out with --skip")
     return Migrated(text, counts, remarks_in(text), left)
@@ -150,7 +152,7 @@ def _is_migrated(script: Program) -> bool:
 
 
 def _check_apart(script: Program, edits: Sequence[Edit], new: Sequence[Edit]) -> None:
-    """Raises GiveUpError if new edits are within others, or the reverse."""
+    """Raises GiveUpError if one of the `new` edits overlaps another edit."""
     ordered = sorted([*edits, *new], key=lambda edit: edit[:2])
     for before, after in zip(ordered, ordered[1:]):
         if after.start < before.end:
@@ -158,7 +160,7 @@ def _check_apart(script: Program, edits: Sequence[Edit], new: Sequence[Edit]) ->
 
 
 def _head(script: Program) -> list[Edit]:
-    """Returns the imports of what the whole program needs."""
+    """Returns an edit that adds imports of `python2` and `era_0x`, if the program needs them."""
     lines = _PYTHON2 if script.python2 else ""
     if lines and python2.MODULE in {node.id for node in script.nodes(ast.Name)}:
         raise UserError(
@@ -173,7 +175,7 @@ def _head(script: Program) -> list[Edit]:
 
 
 def comments(script: Program, remarks: Sequence[Remark]) -> list[Edit]:
-    """Returns the remarks as comments, in lines of their own, numbered by their lines."""
+    """Returns edits that add the remarks as numbered comments, each above its statement."""
     placed: dict[tuple[int, str], None] = {}
     for remark in remarks:
         placed[script.line_start(remark.node), remark.text] = None
@@ -186,6 +188,6 @@ def comments(script: Program, remarks: Sequence[Remark]) -> list[Edit]:
 
 
 def remarks_in(text: str) -> list[tuple[int, str]]:
-    """Returns the remarks in a program that was migrated, by line."""
+    """Returns the line number and the text of each remark in a migrated program."""
     found = ((n, _REMARK.fullmatch(line)) for n, line in enumerate(text.split("\n"), 1))
     return [(number, match[2]) for number, match in found if match]

@@ -1,4 +1,4 @@
-"""Writes a program of `compat.v1` as one that runs on either runtime, which its flag chooses."""
+"""Makes a program on `compat.v1` run on either runtime, which its flag `--runtime` selects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ compat.select_runtime(compat.runtime_from(sys.argv))
 """
 _FLAG = "runtime"
 _SERVERS = ("compat.v1.distribute.Server", "compat.v1.train.Server")
-# The classes of `compat` in their place watch the other tasks, and end with them.
+# The classes of `compat` that replace them watch the other tasks of the cluster, and end when
+# those end.
 _OURS = {
     name: f"compat.{name.rpartition('.')[2]}"
     for name in (
@@ -39,9 +40,10 @@ _OURS = {
 
 
 def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> migration.Migrated:
-    """Returns a program of `compat.v1`, or a module of one, with the names of `compat`.
+    """Returns a program on `compat.v1`, or one of its modules, with the classes of `compat`.
 
-    The program selects its runtime first. Its graph, and how it runs that, stay as they are.
+    A program (`is_main`) selects its runtime first. Its graph and its calls of sessions stay as
+    they are.
 
     Raises:
       UserError: the program has a flag `--runtime` of its own.
@@ -63,7 +65,7 @@ def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> mi
 
 
 def _renamed(program: Program) -> Iterator[Edit]:
-    """Yields the edits that use the names of `compat`, and end a program when its server ends."""
+    """Yields edits that name the classes of `compat`, and end the program after `server.join()`."""
     for node in program.nodes(ast.Attribute):
         name = program.meaning(node)
         if name in _OURS:
@@ -77,7 +79,7 @@ def _renamed(program: Program) -> Iterator[Edit]:
         call = statement.value
         called = literals.dotted(call.func) if isinstance(call, ast.Call) else ""
         server, _, method = called.rpartition(".")
-        # TensorFlow's never returns; ours does when the training is over.
+        # TensorFlow's `join` never returns; that of `compat` returns the exit code after the run.
         if method == "join" and server in servers:
             start, end = program.span(call)
             yield Edit(start, end, f"sys.exit({program.text[start:end]})")
