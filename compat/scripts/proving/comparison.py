@@ -14,7 +14,7 @@ from compat.scripts.proving.values import Gap
 RTOL = 1e-4
 # Tolerance for the change of a variable in one call: adaptive optimizers enlarge rounding errors.
 CHANGE_RTOL = 1e-2
-# A loss smaller than this fraction of the largest loss so far is compared to that fraction.
+# The difference of two losses is relative to at least this fraction of the largest loss so far.
 _LEAST = 1e-2
 # A gradient smaller than this fraction of the largest one may be rounding error alone.
 _NOISE_GRADIENT = 1e-4
@@ -39,7 +39,7 @@ class Comparison:
       verdict: The first difference in one line; empty if there is none.
       call: The training call that shows the difference; 0 if it is in no call.
       cause: The call that made the difference, whose operations can explain it; 0 if unknown.
-      change: The largest difference between two changes of a variable, of those that were compared.
+      change: The largest relative difference between the change of a variable in A and in B.
     """
 
     losses: list[Loss] = field(default_factory=list)
@@ -116,7 +116,7 @@ def _fetched(a: Run, b: Run, call: int, rtol: float) -> Iterator[Loss]:
 
 
 def pairs(left: list[str], right: list[str]) -> list[tuple[str, str]]:
-    """Pairs names: equal ones first, then the others in order if both lists are as long."""
+    """Pairs equal names, and the other names in order if both lists have as many of them."""
     same = [(name, name) for name in left if name in right]
     ours = [name for name in left if name not in right]
     theirs = [name for name in right if name not in left]
@@ -142,11 +142,12 @@ def _ends_differ(a: Run, b: Run) -> str:
 
 
 def _compare_changes(a: Run, b: Run, result: Comparison, each: bool) -> None:
-    """Compares the changes of variables: of the first training call, or of each one.
+    """Compares the changes of variables in the first training call, or in each one.
 
-    The loss of the first call does not show its changes, but later losses do. Each call is compared
-    if both runs share no loss, or if no later loss can show a change. If calls are gathered,
-    variables are known after the last call only.
+    A call computes its loss before it changes the variables, so that only later losses show the
+    change. All calls are compared if the runs have no losses in common, or if `each` call starts
+    from the variables of A, so that no later loss shows it. If calls are gathered, variables are
+    known after the last call only.
     """
     for call in range(1, len(a.calls) + 1):
         gaps = list(changes(a, b, call))

@@ -10,9 +10,9 @@ from compat.scripts.rules import catalog
 
 
 def write(script: str, folder: str) -> str:
-    """Migrates a script and the modules of its own that it imports; returns the new program.
+    """Migrates a script and its own modules to `folder`; returns the path of the new program.
 
-    The new folder has links to the other files beside the script.
+    `folder` also gets links to the other files beside the script.
 
     Raises:
       UserError: A file cannot be migrated.

@@ -118,7 +118,7 @@ def notes(proof: Proof) -> Iterator[str]:
 
 
 def _inputs(b: Run) -> Iterator[str]:
-    """Yields how the batches of B differ from those of A."""
+    """Yields lines that say how the batches of B differ from those of A."""
     unfed = sorted({name for record in b.calls for name in record.get("unfed", ())})
     if unfed:
         yield f"not controlled: B feeds {', '.join(unfed[:_MOST])}, which A does not"
@@ -176,7 +176,7 @@ def _gaps(named_gaps: list[tuple[str, Gap]]) -> list[dict[str, Any]]:
 
 
 def _gap(gap: Gap) -> dict[str, Any]:
-    """Returns a number as it is if JSON has it, else as text."""
+    """Returns the fields of a gap; NaN and infinity become text, since JSON does not have them."""
     fields: dict[str, Any] = gap._asdict()
     return {
         key: value if isinstance(value, str) or abs(value) < float("inf") else str(value)

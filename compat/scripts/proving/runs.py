@@ -56,7 +56,7 @@ class Run:
 
     @property
     def trains_nothing(self) -> bool:
-        """Whether the program does not train; then its calls are all that fetch a number."""
+        """Whether the program does not train; then `calls` has all calls that fetch numbers."""
         return bool(self.calls) and "fetched" in self.calls[0]
 
     def load(self, kind: str, call: int) -> dict[str, np.ndarray[Any, Any]]:
@@ -99,18 +99,20 @@ def run(
     Args:
       side: The side to run.
       arguments: Arguments of the program.
-      folder: The folder for the record; may not exist.
+      folder: The folder for the record; it is created if it does not exist.
       replay: The run whose initial values and batches are used.
       steps: The number of training calls after which the program ends.
       details: Numbers of the calls whose operations are all recorded.
       every: Whether all calls that fetch numbers are recorded, not only training calls.
       each: Whether each training call starts from the variables of the run that is repeated.
-      gathers: Whether one of the two runs gathers calls; then nothing is read between them.
+      gathers: Whether one of the two runs makes several calls of a session as one (`--ahead`); then
+        nothing is read between calls.
       begun: The time at which the proof started, in seconds since the epoch.
       timeout: Limit of the run, in seconds.
 
     Raises:
-      UserError: It did not end in time. The first run is accepted if it has a training call.
+      UserError: The run did not end in time. The first run (without `replay`) may be ended then, if
+        it has made a training call.
     """
     out = os.path.join(folder, "out")
     os.makedirs(out)

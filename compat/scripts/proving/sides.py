@@ -59,7 +59,7 @@ class Side:
 
     @property
     def gathers(self) -> bool:
-        """Whether its calls are gathered, by `--ahead`."""
+        """Whether the program makes several calls of a session as one (`--ahead`)."""
         return any(word.startswith("--ahead=") for word in (*self.options, *self.arguments))
 
 
@@ -129,7 +129,10 @@ def _release(python: str) -> str:
 
 
 def _environment(constraints: str) -> str:
-    """Returns the Python of an environment with the TensorFlow of a constraints file."""
+    """Returns the Python of an environment with the TensorFlow of a constraints file.
+
+    The environment is made in the cache folder of the user, once for each release.
+    """
     with open(constraints, encoding="utf-8") as file:
         match = re.search(r"^tensorflow\s*==\s*([\w.]+)", file.read(), re.MULTILINE)
     if match is None:

@@ -13,7 +13,8 @@ class Gap(NamedTuple):
     """The difference of two values.
 
     Attributes:
-      error: The relative difference; for arrays, of norms, relative to the larger array.
+      error: The relative difference; for arrays, the norm of the difference, relative to the larger
+        of both norms.
       tolerance: The values differ if `error` exceeds it.
       a: The value of A; for arrays, the element with the largest difference.
       b: The same of B.
@@ -40,7 +41,7 @@ class Gap(NamedTuple):
 
 
 def numbers(a: float, b: float, rtol: float, least: float = 0.0) -> Gap:
-    """Compares two numbers, relative to the larger one or, if that is larger, to `least`."""
+    """Compares two numbers; the error is relative to the largest of |a|, |b| and `least`."""
     if a == b or (np.isnan(a) and np.isnan(b)):
         return Gap(0.0, rtol, a, b)
     if not (np.isfinite(a) and np.isfinite(b)):
@@ -49,7 +50,7 @@ def numbers(a: float, b: float, rtol: float, least: float = 0.0) -> Gap:
 
 
 def tensors(a: Any, b: Any, rtol: float, noise: float = 0.0) -> Gap | None:
-    """Compares two arrays by their norms; None if they have different shapes.
+    """Compares two arrays by the norm of their difference; None if their shapes are different.
 
     Args:
       a: An array of A.
@@ -80,7 +81,9 @@ def tensors(a: Any, b: Any, rtol: float, noise: float = 0.0) -> Gap | None:
 
 
 def few_differ(a: Any, b: Any, rtol: float) -> bool:
-    """Returns whether at most one in a hundred of the elements that are not zero in both differ.
+    """Returns whether at most one in a hundred of the elements differ, except those that are zero.
+
+    Only elements that are not zero in `a` or `b` count. If these are few, the result is False.
 
     Args:
       a: An array.

@@ -49,13 +49,20 @@ def _encoded(text):
 
 
 def paired(theirs, ours, stored, takes=None):
-    """Returns arrays by our names, and the list of our names without an array.
+    """Finds the array of the other run for each name in this run: by equal names, or in order.
 
-    Arrays are paired by equal names first, and then in order. `takes` returns whether an array has
-    a shape that a name allows; such arrays are preferred.
+    Args:
+      theirs: Names in the other run, in order.
+      ours: Names in this run, in order.
+      stored: The arrays of the other run, by its names.
+      takes: A function that returns whether a name of this run allows the shape of an array; such
+        arrays are preferred. None if the shape does not matter.
+
+    Returns:
+      The arrays by their names in this run, and a list of the names without an array.
     """
     same = [name for name in ours if name in theirs and name in stored]
-    # TensorFlow numbers these names by kind, so their order corresponds.
+    # Default names, such as "Placeholder_1", only number the placeholders: pair them in order.
     if len(theirs) == len(ours):
         same = [name for name in same if not name.startswith("Placeholder")]
     paired_arrays = dict((name, stored[name]) for name in same)

@@ -9,7 +9,7 @@ import sys
 
 
 def install(joined):
-    """Patches the classes by which a program joins a cluster, to call `joined` when it does."""
+    """Patches the classes by which a program joins a cluster: they call `joined`, and join none."""
     from tensorflow.python.client import session
     from tensorflow.python.framework import ops
     from tensorflow.python.training import server_lib, sync_replicas_optimizer

@@ -126,7 +126,11 @@ def kind(graph, operations):
 
 
 def sources(operations):
-    """Returns the sources, operations that vary between runs: those to feed, and the others."""
+    """Returns the operations that read data or draw random numbers, which vary between runs.
+
+    They are two lists: the operations whose outputs can be fed, and those that draw random numbers
+    but cannot be fed, for example in a loop.
+    """
     plain, rest = [], []
     for operation in operations:
         is_data, is_chance = _DATA.match(operation.type), _CHANCE.match(operation.type)
@@ -146,7 +150,7 @@ def reads(graph, name):
 
 
 def rows(graph, operations, feeds):
-    """Returns the names of batches that are rows of arrays in the graph, by fed indices."""
+    """Returns the names of tensors that gather rows of an array in the graph by fed indices."""
     learned, names = trainable(graph), []
     for operation in operations:
         if operation.type in ("Gather", "GatherV2", "ResourceGather"):
@@ -187,7 +191,7 @@ def losses(graph, operations):
 
 
 def gradients(graph, operations):
-    """Returns the gradients that `operations` use, with the name of their variable."""
+    """Returns the variable's name, by the gradient's, for the gradients that `operations` use."""
     running, by_name = set(operations), {}
     for _, xs, some in noted(graph):
         for x, gradient in zip(xs, some):

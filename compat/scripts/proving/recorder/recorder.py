@@ -122,7 +122,7 @@ class Recorder(object):
         return values
 
     def _look_after(self, call, plan, looked, values, record, is_last):
-        """Completes the record of a call by its values and, for the last call, by the variables."""
+        """Adds the values of a call to its record and, if `is_last`, saves the variables."""
         number = record["call"]
         looked.update(zip(call.fetches, values))
         record["scalars"] = [
@@ -180,7 +180,7 @@ class Recorder(object):
         if self.each or self._seen.get(id(call.session)) is None:
             # Keep the session, so that no later one gets the same `id`.
             self._seen[id(call.session)] = call.session
-            # A repeated run starts from all variables of the first one, so it records its trainable
+            # The second run starts from all variables of the first one, so it records its trainable
             # ones only.
             only = graphs.trainable(call.graph) if self._replay else None
             begin = sessions.read_variables(call, self.names, only)
@@ -238,7 +238,10 @@ class Recorder(object):
         arrays.save(self.path("drawn", number), known)
 
     def _look(self, call, plan, feeds, number, record):
-        """Returns the losses that the program does not fetch; records operations if asked to."""
+        """Returns the losses that the program does not fetch, by name.
+
+        Records the sizes of gradients, and all operations of a call whose number is in `details`.
+        """
         looked = {}
         names = [name for name in plan.losses if name not in call.fetches]
         names += plan.gradients if self.each else []
@@ -263,7 +266,7 @@ class Recorder(object):
         return dict((name, looked[name]) for name in plan.losses if name in looked)
 
     def path(self, kind, number, of_other=False):
-        """Returns the file of a kind of arrays of a call, of this run or of the one to repeat."""
+        """Returns the file of a call's arrays of one kind, such as "feeds", in either run."""
         folder = self._replay if of_other else self._folder
         return os.path.join(folder, "%s-%04d.npz" % (kind, number))
 
@@ -294,7 +297,7 @@ class _Plan(object):
         more = graphs.closure([tensor.op for tensor in losses], call.feeds)
         self.all_operations = sorted(set(operations + more), key=lambda operation: operation._id)
         nodes = [op for op in self.all_operations if op.type == "PlaceholderWithDefault"]
-        # By the fed tensor: the tensor with the batch that the graph draws itself.
+        # The tensor with the batch that the graph itself draws, by the tensor that is fed instead.
         self.batches = dict((op.outputs[0].name, op.inputs[0].name) for op in nodes)
         self.inputs = [operation.outputs[0].name for operation in nodes]
         self.gradients = graphs.gradients(call.graph, operations)

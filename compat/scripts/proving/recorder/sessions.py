@@ -61,7 +61,7 @@ class Call(object):
         )
 
     def values(self, names, feeds=None):
-        """Returns the values of tensors by name, without those that have none."""
+        """Returns the values of tensors by name, without those that cannot be computed."""
         feeds = feeds or {}
         # Fed tensors need no fetch.
         values = dict((name, feeds[name]) for name in names if name in feeds)
@@ -77,7 +77,7 @@ class Call(object):
         return values
 
     def converted(self, values):
-        """Returns arrays by name; real numbers and integers have the type of the tensor."""
+        """Returns `values`, arrays by name of tensor, with numbers in the type of the tensor."""
         converted = {}
         for name, value in values.items():
             dtype = self.graph.get_tensor_by_name(name).dtype.base_dtype.as_numpy_dtype
@@ -102,7 +102,7 @@ class Call(object):
 
 
 def _key(tensor):
-    """Returns the key of a tensor in a dictionary of feeds: a reference since 2.1."""
+    """Returns the key of a tensor in a dictionary of feeds; since TensorFlow 2.1, its reference."""
     return tensor.ref() if hasattr(tensor, "ref") else tensor
 
 
@@ -131,7 +131,7 @@ def write_variables(call, values, names):
         feeds, targets, later = {}, [], []
         for name in waiting:
             variable = known[name]
-            # The same tensor is the initial value of two variables.
+            # If two variables have the same initial value, set the second one in another call.
             if variable.value.name in feeds:
                 later.append(name)
                 continue

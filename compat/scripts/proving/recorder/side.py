@@ -101,7 +101,7 @@ def _install_with_runtime():
     def select_runtime(name="auto"):
         from compat._tensorflow import tf1
 
-        # A session then runs the steps, which the recorder can record.
+        # Without eager execution, a session runs the steps, and the recorder records its calls.
         tf1.disable_eager_execution()
         runtime = select(name)
         # The patches of `compat.v1` are applied when the program imports it, as without `prove`.
