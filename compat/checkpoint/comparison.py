@@ -44,7 +44,7 @@ def compare(
       slices: the `SaveSliceInfo` of each part of a partitioned variable, by name.
     """
     same: list[str] = []
-    different: dict[str, None] = {}  # A variable has several parts.
+    different: dict[str, None] = {}  # Ordered, and the same message of several parts only once.
     known: set[str] = set()
     for name, variable in sorted(variables.items()):
         part = None if name in entries else slices.get(name)

@@ -111,8 +111,8 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> di
     """Returns all values of a checkpoint by name, or raises a `UserError` that ends in `remedy`.
 
     Also reads checkpoints of TensorFlow before 0.12: one file, or several, whose prefix is as in
-    "-?????-of-00002". If `large` is false, values larger than a piece are read in pieces, to verify
-    them, and returned as `pieces.LargeValue`.
+    "-?????-of-00002". If `large` is false, values of more than `pieces.PIECE_BYTES` are read piece
+    by piece, to verify them, and returned as `pieces.LargeValue`.
     """
 
     def value(name: str) -> Any:

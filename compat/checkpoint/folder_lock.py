@@ -98,7 +98,7 @@ class FolderLock:
             self._holding = holding
 
     def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
-        """Returns the variables and descriptors by which a child process shares this lock."""
+        """Returns the environment variables and descriptors that share this lock with a child."""
         assert self._holding is not None
         return self._holding.pass_to_child()
 
@@ -199,7 +199,7 @@ def release_all() -> None:
 
 
 def _missing(folder: str) -> list[str]:
-    """Returns the missing ones of the folder and its parents, the innermost first."""
+    """Returns those of the folder and its parents that do not exist, the innermost first."""
     missing = []
     while not os.path.lexists(folder):
         missing.append(folder)

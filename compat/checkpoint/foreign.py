@@ -1,4 +1,4 @@
-"""Reports in one line that a checkpoint is of another program; TensorFlow prints a hundred."""
+"""Reports that a checkpoint is of another program in one line; TensorFlow prints a hundred."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _UNFIT = (tf1.errors.InvalidArgumentError, tf1.errors.NotFoundError)
 def reported(saver: Any, prefix: Any) -> Iterator[None]:
     """Converts errors of the body to a `UserError` if the checkpoint is of another model.
 
-    It is, if it lacks variables of the `saver`, or has them with other shapes or dtypes. The
-    converted error is also an instance of its original class.
+    The checkpoint is of another model if it lacks variables of the `saver`, or has them with other
+    shapes or dtypes. The converted error is also an instance of its original class.
     """
     try:
         yield
@@ -47,7 +47,7 @@ def _variables(saver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def install() -> None:
-    """Makes TensorFlow's own saver report such checkpoints in one line, in this process."""
+    """Makes TensorFlow's own saver raise the errors of `reported`, in this process."""
     restore = tf1.train.Saver.restore
 
     @functools.wraps(restore)

@@ -122,7 +122,11 @@ class CheckpointIO:
         self._kept = self.recover()
 
     def take(self) -> Any:
-        """Returns the result of `recover`, which reads the checkpoint again for each session."""
+        """Returns the values for the next session, as `recover` does.
+
+        These are the values that `check` has kept, the first time, unless there is a new checkpoint
+        since then; else the checkpoint is read again.
+        """
         kept, self._kept = self._kept, None
         return self.recover() if kept is None or self.prefixes != self.resumable() else kept
 

@@ -22,7 +22,7 @@ _CLOSE = 1e-3  # Relative tolerance of a power of beta in float32.
 
 @dataclass(frozen=True)
 class MatchOptions:
-    """The options of the user."""
+    """The options of the user for a conversion."""
 
     renames: Mapping[str, str] = field(default_factory=dict)  # Old names by new names.
     fresh: Sequence[str] = ()  # Patterns of new names that take nothing from the old checkpoint.
@@ -64,7 +64,7 @@ def match(old: Stored, like: Stored, options: MatchOptions) -> list[Match]:
 def unused(old: Stored, matches: Sequence[Match]) -> list[str]:
     """Returns the old names whose values no match uses."""
     taken = {m.source for m in matches if m.value is not None}
-    # Adam's two powers stand for one count of updates.
+    # One count of updates replaces both of Adam's powers, so neither is unused.
     counts = {n for n, k in old.counters.items() if k in BETA_POWERS and taken & set(old.counters)}
     return sorted(set(old.values) - taken - counts)
 

@@ -1,1 +1,1 @@
-"""`python -m compat convert-checkpoint`: checkpoints and graphs of old programs for new ones."""
+"""`python -m compat convert-checkpoint`: converts checkpoints and graphs of old programs."""

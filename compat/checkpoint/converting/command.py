@@ -145,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class Rename(NamedTuple):
-    """One pair of names, or a rule: `*` in both stands for the same text."""
+    """A pair of an old and a new name, or a pattern: `*` in both stands for the same text."""
 
     given: str  # As the user gave it.
     old: str
@@ -184,7 +184,10 @@ def _pairs(flags: Sequence[str], path: str | None) -> list[Rename]:
 def _expanded(
     renames: Sequence[Rename], old: Sequence[str], new: Sequence[str]
 ) -> Mapping[str, str]:
-    """Returns the old names by the new ones; a pair comes before a rule, a rule before the next."""
+    """Returns the old name of each variable that `renames` determine, by its new name.
+
+    A pair of names precedes all patterns, and a pattern precedes the later ones.
+    """
     exact = {rename.new: rename.old for rename in renames if "*" not in rename.old}
     for rename in renames:
         if "*" not in rename.old:

@@ -25,12 +25,12 @@ _TRAINS = re.compile(r"(Resource|Sparse)*(Apply|Scatter)|Assign|Save|Restore")
 _NO_RESULTS = ("Assert", "NoOp", "Print", "PrintV2", "Rank", "Shape", "ShapeN", "Size")
 _IS_SUMMARY = re.compile(r"Summary(V2)?$")
 _IN_TRAINING = re.compile(r"(^|/)(gradients|save)(_\d+)?/")
-_KEPT = 3  # Names in an error.
+_KEPT = 3  # The largest number of names in an error.
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph as it was stored: a `MetaGraphDef`, with nothing but the graph if it is frozen."""
+    """A stored graph, as a `MetaGraphDef`; that of a frozen graph has only its `graph_def`."""
 
     path: str
     meta: Any
@@ -42,7 +42,7 @@ class Graph:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """Each `VariableDef`, by the operation that is the variable."""
+        """The `VariableDef` of each variable, by the name of the variable's operation."""
         kind = internals.load("tensorflow.core.framework.variable_pb2").VariableDef
         variables: dict[str, Any] = {}
         for collection in _COLLECTIONS:
@@ -63,13 +63,17 @@ class Graph:
         return reached
 
     def placeholders(self, names: Iterable[str]) -> list[str]:
-        """Returns those of the operations that are placeholders, in the order of the graph."""
+        """Returns those of the operations `names` that are placeholders, in the graph's order."""
         wanted = set(names)
         placeholders = [n for n in self.meta.graph_def.node if n.op in _PLACEHOLDERS]
         return [node.name for node in placeholders if node.name in wanted]
 
     def outputs(self) -> list[str]:
-        """Returns the operations that depend on placeholders and that at most training uses."""
+        """Returns the operations at the ends of the model, as far as placeholders determine them.
+
+        These depend on placeholders, and no other operation uses their results, except to train,
+        to save or to summarize.
+        """
         nodes = self.nodes
         fed = self._after(name for name, node in nodes.items() if node.op in _PLACEHOLDERS)
         training = self._after(name for name, node in nodes.items() if _is_training(node))
@@ -79,7 +83,7 @@ class Graph:
         return [name for name in ends if nodes[name].op not in _PLACEHOLDERS]
 
     def _after(self, names: Iterable[str]) -> set[str]:
-        """Returns the operations that come after these, and they themselves."""
+        """Returns the operations `names` and all operations that depend on them."""
         followers = collections.defaultdict(list)
         for node in self.meta.graph_def.node:
             for source in node.input:
@@ -126,7 +130,7 @@ def read(path: str) -> Graph:
 
 
 def with_constants(graph: Graph, values: Mapping[str, str]) -> Graph:
-    """Returns the graph with numbers in the place of some of its placeholders."""
+    """Returns the graph with constants for the placeholders in `values`, numbers as text."""
     meta = tf1.MetaGraphDef()
     meta.CopyFrom(graph.meta)
     nodes = {node.name: node for node in meta.graph_def.node}
@@ -153,7 +157,7 @@ def with_constants(graph: Graph, values: Mapping[str, str]) -> Graph:
 
 
 def cut(graph: Graph, names: Sequence[str]) -> Graph:
-    """Returns the part of a graph that these operations need, with its variables and tables."""
+    """Returns the part of a graph that the operations `names` need, with variables and tables."""
     variables, nodes = graph.variables, graph.nodes
     kept: set[str] = set()
     more = graph.needed(names)

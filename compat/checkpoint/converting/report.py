@@ -39,7 +39,7 @@ def of_variables(stored: Stored) -> dict[str, Any]:
 
 
 def of_matches(old: Stored, like: Stored, matches: Sequence[Match]) -> dict[str, Any]:
-    """Returns the same as values of JSON."""
+    """Returns what `print_matches` prints, as values of JSON."""
     variables = [
         {
             **_entry(like.values, match.name),

@@ -19,7 +19,7 @@ _READABLE = "keep the files *.index and *.data-* beside it"
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options of the user for the model."""
+    """The inputs, outputs and constants of the model, as the user gave them."""
 
     inputs: Sequence[str] = ()  # Names of tensors or operations, or KEY=NAME.
     outputs: Sequence[str] = ()
@@ -127,7 +127,10 @@ def _session(graph: Any) -> Any:
 
 
 def _shapes(prefix: str, variables: Sequence[Any]) -> dict[str, Any]:
-    """Returns the shapes in the checkpoint, which has all variables in their shapes."""
+    """Returns the shape of each entry of the checkpoint, by name; {} if `prefix` is empty.
+
+    Raises a `UserError` if the checkpoint lacks one of the variables, or has it in another shape.
+    """
     if not prefix:
         return {}
     shapes = {name: value.shape for name, value in files.read(prefix, _READABLE).items()}

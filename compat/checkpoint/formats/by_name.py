@@ -1,6 +1,6 @@
 """Checkpoints of `tf.train.Saver`, keyed by the names of variables.
 
-An optimizer of TensorFlow 1.x names the slots of `w` by its own name: `w/Adam` and `w/Adam_1`.
+TensorFlow 1.x names the slots of a variable `w` by the optimizer: `w/Adam` and `w/Adam_1`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from compat.errors import UserError
 ENDING = ".weights.h5"
 _KERNEL = ("kernel", "bias")
 _NORM = ("gamma", "beta", "moving_mean", "moving_variance")
-# The variables of layers, by the class as the file spells it; all, or the first ones.
+# The names of the variables of a layer, by its class as the file spells it. A layer has all of
+# them, or the first ones, as without a bias.
 _VARIABLES: Mapping[str, Sequence[str]] = {
     "conv1d": _KERNEL,
     "conv1d_transpose": _KERNEL,
@@ -37,7 +38,7 @@ _VARIABLES: Mapping[str, Sequence[str]] = {
     "p_re_lu": ("alpha",),
     "separable_conv2d": ("depthwise_kernel", "pointwise_kernel", "bias"),
 }
-# Those that come with all their variables, or with an unknown part of them.
+# Layers whose variables are known only if the file has all of them: it may lack any.
 _WHOLE = {"batch_normalization": _NORM, "layer_normalization": _NORM[:2]}
 _UNTRAINED = _NORM[2:]
 _MOST_TIMES = 1100  # The highest compression ratio of HDF5.
@@ -193,7 +194,7 @@ def _names(groups: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> di
 def _layers(
     groups: Mapping[str, Sequence[str]], names: Mapping[str, str], values: Values
 ) -> list[list[Layer]]:
-    """Returns the layers of each class in the order of the model."""
+    """Returns a list of layers for each class, each list in the order of the model."""
 
     def is_trained(name: str) -> bool:  # A random generator's state, for example, is not.
         return name.rpartition("/")[2] not in _UNTRAINED and values[name].dtype.kind == "f"
@@ -237,14 +238,20 @@ def _slots(values: Values, optimizer: str, layers: Sequence[Sequence[Layer]]) ->
 def _order(
     shapes: Sequence[tuple[int, ...]], values: Values, layers: Sequence[Sequence[Layer]]
 ) -> list[str]:
-    """Returns the variables in the only order of layers with these shapes; () if several have."""
+    """Returns the variables in the order of layers that has the `shapes` of the slots.
+
+    Returns [] unless exactly one order has these shapes.
+    """
 
     def fits(layer: Layer, at: int) -> bool:
         return [values[name].shape for name in layer] == list(shapes[at : at + len(layer)])
 
     @functools.lru_cache(maxsize=None)
     def orders(taken: tuple[int, ...], at: int) -> tuple[tuple[str, ...], ...]:
-        """Returns up to two orders of the remaining layers."""
+        """Returns up to two orders of the layers left, with the shapes from index `at` on.
+
+        `taken` is the number of layers of each class that come before.
+        """
         if all(count == len(layer) for count, layer in zip(taken, layers)):
             return ((),) if at == len(shapes) else ()
         ways: list[tuple[str, ...]] = []

@@ -19,7 +19,8 @@ GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _ITERATIONS = ("_iterations", "iter")
 _SETTINGS = ("_learning_rate", "learning_rate", "decay", "momentum", "rho", "beta_1", "beta_2")
-# The optimizer and the role of a slot, by the optimizer's name in Keras and the slot's there.
+# By the name of an optimizer in Keras: its name in TensorFlow 1.x, and the roles of its slots by
+# their names in Keras, where they differ.
 _ROLES = {
     "adadelta": (
         "Adadelta",

@@ -43,7 +43,8 @@ class Stored:
     path: str
     values: Values
     slots: Mapping[str, Slot] = field(default_factory=dict)
-    counters: Mapping[str, str] = field(default_factory=dict)  # The kinds above, by name.
+    # The kinds, as above, of the variables that do not belong to another variable, by name.
+    counters: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)  # Keys in the file, by name.
 
     def slot(self, variable: str, role: str) -> str | None:
@@ -62,7 +63,7 @@ class Stored:
 def owner(name: str, variables: Container[str]) -> str:
     """Returns the variable to which a slot belongs, by the slot's name, or "".
 
-    TensorFlow 1.x names the slot of `w` `w/Adam`, or `train/w/Adam` in the optimizer's scope.
+    TensorFlow 1.x calls a slot of `w` "w/Adam", or "train/w/Adam" in the optimizer's scope.
     """
     variable = name.rpartition("/")[0]
     while variable and variable not in variables:
