@@ -1,6 +1,7 @@
 """Rewrites syntax trees so that operations on arrays keep the meaning that they had in old NumPy.
 
-Each becomes a call of a function in `array_builtins`, under a reserved name.
+Each operation becomes a call of a function in `view/array_builtins.py`, under a reserved name, such
+as `__classic_number__`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _may_be_array(node: ast.AST) -> bool:
 
 
 def _is_with_whole(node: ast.Compare) -> bool:
-    """Whether `x == None`, or `x == "text"`, or the same with `!=`."""
+    """Whether a comparison is `x == None` or `x == "text"`, or one of these with `!=`."""
     other = node.comparators[0]
     is_whole = literals.is_none(other) or isinstance(literals.value(other), str)
     is_one = len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
@@ -82,14 +83,14 @@ class Operands:
         return is_remainder and _is_text(node.left, self._texts)  # type: ignore[attr-defined]
 
     def takes_numbers(self, function: ast.AST) -> bool:
-        """Whether a function is one such as `float` or `math.sqrt`."""
+        """Whether a function takes numbers, as `float` and `math.sqrt` do."""
         if isinstance(function, ast.Attribute):
             return _name(function.value) in self._modules
         return _name(function) in self._functions
 
 
 def _is_text(node: ast.AST, texts: set[str]) -> bool:
-    """Whether an expression is a string, given the names of variables that are."""
+    """Whether an expression is a string; `texts` are the variables that hold strings."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod, ast.Mult)):
         return _is_text(node.left, texts) or _is_text(node.right, texts)
     is_text = isinstance(literals.value(node), str) or isinstance(node, ast.JoinedStr)
@@ -102,12 +103,12 @@ class ClassicArrays(ast.NodeTransformer):
     _operands = Operands(())
 
     def visit_Module(self, node: ast.Module) -> ast.AST:
-        """Collects the names first."""
+        """Finds the functions that take numbers, and the variables that hold strings, first."""
         self._operands = Operands([*ast.walk(node)])
         return self.generic_visit(node)
 
     def visit_If(self, node: Any) -> ast.AST:
-        """NumPy 2.2 refuses to test an empty array."""
+        """Makes an empty array false in a condition, where NumPy 2.2 raises an error."""
         self.generic_visit(node)
         node.test = self._test(node.test)
         return node
@@ -121,7 +122,7 @@ class ClassicArrays(ast.NodeTransformer):
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """NumPy 2.4 refuses to format an array of one element as a number."""
+        """Formats an array of one element as a number, where NumPy 2.4 raises an error."""
         is_format = self._operands.is_format(node)
         self.generic_visit(node)
         if not is_format or literals.value(node.right) is not None:
@@ -149,7 +150,7 @@ class ClassicArrays(ast.NodeTransformer):
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        """NumPy 2.4 refuses to assign an array of one element to an element."""
+        """Assigns an array of one element to an element, where NumPy 2.4 raises an error."""
         self.generic_visit(node)
         target = node.targets[0]
         if len(node.targets) == 1 and isinstance(target, ast.Subscript):
@@ -165,7 +166,11 @@ class ClassicArrays(ast.NodeTransformer):
         return node
 
     def _element(self, target: ast.Subscript, value: ast.expr) -> ast.expr:
-        """Returns the value to assign to a target, whose owner is not computed twice."""
+        """Returns the value to assign to an element `target` of an array.
+
+        It is a call that takes the array as well. So `value` stays as it is unless the array is a
+        name or an attribute, because any other expression would be computed twice.
+        """
         is_plain = bool(_name(target.value)) or (
             isinstance(target.value, ast.Attribute) and bool(_name(target.value.value))
         )
@@ -185,6 +190,7 @@ class ClassicArrays(ast.NodeTransformer):
         elif isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
             return _call(node, TRUTH, node)
         elif isinstance(node, ast.Compare) and _is_with_whole(node):
-            # NumPy 1.13 compares the elements; before, an array was no such thing.
+            # Since NumPy 1.13 this compares the elements; before, an array was never equal to None
+            # or to a string.
             node.left = _call(node.left, WHOLE, node.left, node.comparators[0])
         return node

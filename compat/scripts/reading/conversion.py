@@ -32,7 +32,7 @@ _OLD_ATTRIBUTES = (
     "sys.maxint sys.setdefaultencoding urllib.quote urllib.urlencode urllib.urlopen "
     "urllib.urlretrieve"
 )
-# fissix removes the lines.
+# These lines are found in the old text, because fissix removes them.
 _FUTURE = r"(?m)^from[ \t]+__future__[ \t]+import[ \t]+(\([^()]*|[^\n]*)\b%s\b"
 _TRUE_DIVISION, _ABSOLUTE_IMPORTS = (
     re.compile(_FUTURE % n) for n in ("division", "absolute_import")
@@ -57,11 +57,14 @@ class Source:
     cell: int = 0  # The number of a notebook's code cell, from one.
 
     def python3(self, relative: bool = False) -> str:
-        """Returns the text in Python 3, in which wrong syntax is still wrong.
+        """Returns the text, converted to Python 3 if it is Python 2.
 
         Args:
-          relative: whether it imports the modules beside it by relative imports, as it has to where
-            `compat.scripts.view.imports` does not serve its imports.
+          relative: whether to import modules in the same folder by relative imports, which is
+            needed unless `compat.scripts.view.imports` serves the imports.
+
+        Raises:
+          SyntaxError: the text is neither Python 3 nor Python 2.
         """
         if not self.python2:
             return self.text
@@ -79,7 +82,7 @@ class Source:
 
     @property
     def is_readable(self) -> bool:
-        """Whether it has a syntax tree. Python reports what is wrong when it runs the program."""
+        """Whether the text can be parsed; if not, Python reports the error when it runs it."""
         try:
             self.tree()
         except (SyntaxError, UserError):
@@ -97,11 +100,11 @@ class Source:
             return parse(self.python3(), self.filename)
 
     def code(self) -> types.CodeType:
-        """Returns the code, with old operations as calls of builtins; raises what `tree` does."""
+        """Returns compiled code, with old operations as calls of builtins; raises like `tree`."""
         with warnings.catch_warnings(), deep(self.filename):
             warnings.simplefilter("ignore")  # Invalid escapes, `is` with a literal.
-            tree = ast.parse(self.python3(), self.filename)  # Its own, which is changed.
-            # They return the module that they change.
+            tree = ast.parse(self.python3(), self.filename)  # Not shared, since it is changed.
+            # Each visitor changes the tree in place.
             if self.divides_integers:
                 ClassicDivision().visit(tree)
             if self.python2:
@@ -142,7 +145,7 @@ def read(path: str) -> list[Source]:
 
 
 def readable(path: str) -> list[Source]:
-    """Returns what `read` returns, or nothing if a part of it cannot be read or parsed."""
+    """Returns the parts of a script, as `read` does; [] if one cannot be read or parsed."""
     try:
         sources = read(path)
     except UserError:
@@ -269,7 +272,7 @@ def converted(text: str, filename: str, relative: bool = False) -> str:
       relative: whether to import the modules beside it by relative imports.
 
     Raises:
-      SyntaxError: it is neither.
+      SyntaxError: the source is neither Python 3 nor Python 2.
     """
     try:
         from fissix import refactor
@@ -306,7 +309,10 @@ def _refactoring(refactor: Any, relative: bool) -> Any:
 
 
 def _sorted(transform: Any, node: Any, found: Any) -> Any:
-    """Converts a call of `sort` with a function that compares, other than of an array or frame."""
+    """Converts a call of a list's `sort` with a comparison function.
+
+    Returns None, which leaves the call as it is, if it is a `sort` of an array or a DataFrame.
+    """
     arguments = found.get("func_arg") or found.get("func_args") or []
     first = str(arguments[0]).strip() if arguments else ""
     keywords = [str(a.children[0]).strip() for a in arguments if "=" in map(str, a.children)]

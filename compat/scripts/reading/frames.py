@@ -1,4 +1,4 @@
-"""Rewrites syntax trees so that what a script does to a column of a frame changes the frame.
+"""Rewrites syntax trees so that a change of a column changes its frame, a pandas DataFrame.
 
 Since pandas 3 `frame["a"][rows] = 0` and `frame["a"].fillna(0, inplace=True)` change a copy, and
 `frame.values` cannot be written to. The rewritten operations change the frame, or a copy of the
@@ -40,7 +40,7 @@ class ClassicFrames(ast.NodeTransformer):
     """Makes chained operations on columns, and values of frames, work as until pandas 2."""
 
     def visit(self, node: ast.AST) -> Any:
-        """Replaces the columns that a node changes, also those within them."""
+        """Wraps each column that a node changes, so that its frame changes as well."""
         is_call = isinstance(node, ast.Call)
         if is_call:
             self.generic_visit(node)
@@ -56,9 +56,12 @@ class ClassicFrames(ast.NodeTransformer):
         return ast.copy_location(values, node)
 
     def _column(self, node: ast.expr) -> ast.expr:
-        """Returns the owner of an operation: a column that writes back to its frame, or `node`."""
+        """Returns a call that makes a column of `node` which changes its frame, or `node` itself.
+
+        `node` is the object that an operation changes; it is returned if it is not a column.
+        """
         if isinstance(node, ast.Attribute):
-            if node.attr.startswith("__"):  # Of a class, which Python renames.
+            if node.attr.startswith("__"):  # A private name, which Python changes in a class.
                 return node
             owner = self._column(node.value) if node.attr == "values" else node.value
             args = [owner, ast.Constant(node.attr), ast.Constant(True)]

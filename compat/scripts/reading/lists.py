@@ -1,6 +1,6 @@
-"""Recognizes Python 2 by the lists that its builtins returned.
+"""Recognizes Python 2 by programs that use results of `map`, `zip`, ... as lists.
 
-In Python 3, `len(map(int, words))` and the index of a `zip` raise an error.
+In Python 3, `len(map(int, words))` and `zip(a, b)[0]` raise an error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def are_expected(tree: ast.Module, own: Container[str]) -> bool:
 
 
 def _assigned(nodes: Sequence[ast.AST], kinds: Container[str]) -> Iterator[tuple[str, str]]:
-    """Yields the names that are bound once, to the result of a builtin, and the builtin."""
+    """Yields each name that is bound only once, to the result of a builtin, and the builtin."""
     bound = [name for node in nodes for name in scopes.binds(node)]
     for target, value in scopes.assigned(nodes):
         name, kind = literals.dotted(target), _kind(value, {}, kinds)
@@ -48,7 +48,10 @@ def _assigned(nodes: Sequence[ast.AST], kinds: Container[str]) -> Iterator[tuple
 
 
 def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
-    """Yields the expressions that a node uses as lists, and the builtins that return none today."""
+    """Yields each expression that a node uses as a list.
+
+    With it come the builtins whose results do not allow this use in Python 3.
+    """
     is_read_again = isinstance(node, ast.keyword) and node.arg in _READ_AGAIN
     if isinstance(node, ast.Subscript) or is_read_again:
         changes = not isinstance(getattr(node, "ctx", None), (ast.Load, type(None)))
@@ -58,7 +61,8 @@ def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         for side, other in ((node.left, node.right), (node.right, node.left)):
             is_list = isinstance(other, (ast.List, ast.ListComp)) or _kind(other, {}, ("range",))
-            yield side, (*_LISTS, *["range"] * bool(is_list))  # A range plus an array is one.
+            # The sum of a range and an array is an array, in Python 3 as well.
+            yield side, (*_LISTS, *["range"] * bool(is_list))
     elif isinstance(node, ast.Call) and len(node.args) == 1:
         called = literals.dotted(node.func)
         if called == "len":

@@ -43,7 +43,7 @@ def text(node: ast.AST | None) -> str:
 
 
 def dotted(node: ast.AST) -> str:
-    """Returns the dotted name of a node, such as "a.b.c", or what follows a call or index in it."""
+    """Returns the dotted name of a node, such as "a.b.c"; for `f(x).b.c` only "b.c"."""
     words: list[str] = []
     while isinstance(node, ast.Attribute):
         words.insert(0, node.attr)
@@ -61,7 +61,7 @@ def identifiers(node: ast.AST) -> set[str]:
 
 
 def flags(call: ast.Call) -> list[str]:
-    """Returns the names of the flag that a call of any library defines; [] if it defines none."""
+    """Returns the names of the flag that a call defines by any library; [] if it defines none."""
     called = dotted(call.func).rpartition(".")[2]
     is_define = called.startswith("DEFINE_")
     if not (is_define or called in ("add_argument", "add_option", "option")):

@@ -13,7 +13,7 @@ _MAIN = re.compile(r"(?m)^if[ \t(]+__name__\b|^[ \t]*tf\.app\.run\(")
 
 
 def imported(script: str) -> list[str]:
-    """Returns the files of a script's modules in its folder, and of those that these import."""
+    """Returns the files in a script's folder that it imports, or that one of these imports."""
     root = os.path.dirname(os.path.abspath(script))
     waiting, found = [os.path.abspath(script)], []
     while waiting:
@@ -48,7 +48,7 @@ def _text(path: str) -> str:
 def files(
     node: Any, path: str, root: str = "", exists: Callable[[str], bool] = os.path.isfile
 ) -> list[str]:
-    """Returns the files that an import imports, with those of their packages; see `find`."""
+    """Returns the script's files that the import `node` loads, with their packages; see `find`."""
     names, level = [alias.name for alias in node.names], getattr(node, "level", 0)
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
@@ -93,7 +93,7 @@ def find(
 
 
 def imports(path: str) -> list[Any]:
-    """Returns the statements of a script that import; none of one that cannot be read."""
+    """Returns the import statements of a script; [] if it cannot be read."""
     nodes = [node for source in conversion.readable(path) for node in ast.walk(source.tree())]
     return [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
 

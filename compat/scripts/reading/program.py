@@ -16,9 +16,9 @@ from compat.scripts.reading.uses import Use, Walk
 # Tokens between the lines of a program.
 _BETWEEN = {tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT}
 _BLANK = {tokenize.NL, tokenize.COMMENT}
-# Of names that TensorFlow 0.x and 1.x both have, with other arguments.
+# Shims of names that TensorFlow 0.x and 1.x both have, with different arguments.
 _BOTH = ("compat.scripts.shims.arguments:", "compat.scripts.shims.classes:")
-# Expressions that need parentheses to stay one, somewhere.
+# Expressions that need parentheses inside some other expressions.
 LOOSE = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.UnaryOp)
 
 
@@ -94,7 +94,10 @@ class Program:
         return [n for n in self._nodes if isinstance(n, kinds)] if kinds else [*self._nodes]
 
     def meaning(self, node: ast.AST) -> str:
-        """Returns the full name of what a name or attribute stands for, if imported, else ""."""
+        """Returns the full name, such as "tensorflow.train", of an imported name or attribute.
+
+        Returns "" if the node stands for nothing imported.
+        """
         return self._meanings.get(node, "")
 
     def source(self, node: Any) -> conversion.Source:
@@ -179,7 +182,7 @@ class Program:
         return Edit(start + found.start(1), start + found.end(1), new)
 
     def head(self) -> int:
-        """Returns where lines of import can be added: before the first import."""
+        """Returns the position at which imports can be added: before the first import."""
         rest = [node for node in self.trees[0].body if not _is_preamble(node)]
         imports = [node for node in rest if _imports(node)]
         return self.line_start((imports or rest)[0])
@@ -194,7 +197,7 @@ class Program:
         return "".join([*pieces, self.text[position:]])
 
     def _marked(self) -> Any:
-        """Returns the tokens of the text, which mark its nodes. Only edits need them."""
+        """Returns the tokens of the text and of each node; finds them once an edit needs them."""
         if self._marks is None:
             self._marks = self._mark()
         return self._marks
@@ -215,7 +218,7 @@ class Program:
             ) from None
 
     def _next(self, token: Any, step: int = 1) -> Any:
-        """Returns the token after another, or with a `step` of -1 before it; no comment."""
+        """Returns the next token, or with a `step` of -1 the one before; skips comments."""
         tokens = self._marked().tokens
         token = tokens[token.index + step]
         return self._next(token, step) if token.type in _BLANK else token
@@ -223,7 +226,7 @@ class Program:
 
 @functools.lru_cache(maxsize=16)
 def of(*sources: conversion.Source, relative: bool = False) -> Program:
-    """Returns the program of some sources, which is built once; raises what `Program` does.
+    """Returns the program of some sources, from a cache; raises the errors of `Program`.
 
     Args:
       sources: a script, or the cells of a notebook.
@@ -233,7 +236,7 @@ def of(*sources: conversion.Source, relative: bool = False) -> Program:
 
 
 def read(path: str) -> Program:
-    """Returns the program in a file; raises what `conversion.read` and `Program` do."""
+    """Returns the program in a file; raises the errors of `conversion.read` and `Program`."""
     return of(*conversion.read(path))
 
 
@@ -254,7 +257,7 @@ def _line_starts(tokens: Iterable[Any]) -> Iterator[int]:
     is_between = True
     for token in tokens:
         if token.type in _BETWEEN:
-            # No other ends a logical line: not within parentheses, nor after a comment.
+            # Only this token ends a logical line; NL ends a line in parentheses or a comment.
             is_between = is_between or token.type == tokenize.NEWLINE
         elif is_between:
             yield token.startpos

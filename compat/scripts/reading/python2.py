@@ -1,6 +1,7 @@
 """Rewrites syntax trees so that operations of Python 2 keep their meaning.
 
-Each becomes a call of a function in `python2_builtins`, under a reserved name.
+Each operation becomes a call of a function in `view/python2_builtins.py`, under a reserved name,
+such as `__classic_division__`.
 """
 
 from __future__ import annotations

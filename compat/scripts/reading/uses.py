@@ -37,11 +37,11 @@ class _Scope:
         self.stars: list[str] = []  # Modules of TensorFlow imported with `*`.
         self.bound: set[str] = set()  # Local names that hide outer ones.
         self.outer: set[str] = set()  # Names declared `global`.
-        self._aliases: dict[str, str] = {}  # What is imported, by local name.
+        self._aliases: dict[str, str] = {}  # Full names of imported objects, by local name.
         self._above = above
 
     def bind(self, name: str, meaning: str) -> None:
-        """Adds an alias of something imported."""
+        """Makes `name` an alias of the imported object with the full name `meaning`."""
         scope = self
         while name in self.outer and scope._above is not None:
             scope = scope._above
@@ -49,7 +49,7 @@ class _Scope:
             scope._aliases[name] = meaning
 
     def find(self, name: str) -> str | None:
-        """Returns what a local name is an alias of, such as "tensorflow.contrib", or None."""
+        """Returns the full name, such as "tensorflow.contrib", of a local alias, or None."""
         scope: _Scope | None = self
         while scope is not None:
             if name in scope._aliases:
@@ -68,7 +68,7 @@ class _Scope:
         return name in self.bound or (self._above is not None and self._above.is_bound(name))
 
     def resolve(self, node: ast.AST) -> str | None:
-        """Returns the full name of something imported that an expression is, or None."""
+        """Returns the full name of the imported object that an expression means, or None."""
         if isinstance(node, ast.Name):
             return self.find(node.id)
         owner, name = None, ""
@@ -88,7 +88,7 @@ class Walk(ast.NodeVisitor):
 
     Attributes:
       modules: all modules that it imports.
-      meanings: the full names of the nodes that stand for something imported.
+      meanings: the full name of the imported object that a node means, by node.
     """
 
     def __init__(self) -> None:
