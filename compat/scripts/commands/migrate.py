@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
 
 
 def _module(file: str, chosen: Sequence[Rule]) -> migration.Migrated:
-    """Migrates a module of a program that runs on either runtime."""
+    """Migrates a module, so that the new program runs on either runtime (`--to=compat`)."""
     migrated = files.migrated(file, chosen, is_imported=True)
     return runtimes.migrate(file, migrated, False) if migrated.is_changed else migrated
 

@@ -89,7 +89,7 @@ def _prove(
     a, b = run_both("", options.steps, 1, None)
     result = comparison.compare(a, b, options.rtol, options.each)
     traced = None
-    # Of the calls that were gathered, only the last one is recorded.
+    # The operations of calls that are gathered are not recorded.
     cause = 0 if gathers else result.cause
     if cause == 1:
         traced = operations.trace(a, b, 1)
@@ -100,7 +100,7 @@ def _prove(
 
 
 def _check(a: runs.Run) -> None:
-    """Raises a UserError if there is nothing to compare with."""
+    """Raises a UserError if A failed, or has no training call with which to compare B."""
     side = f"A, {a.side.says},"
     if not a.calls and a.ended:
         raise UserError(
