@@ -1,4 +1,4 @@
-"""What has changed since 2016: rules by which `check` finds uses, and `migrate` rewrites them.
+"""Rules for changes since 2016, by which `check` finds old uses, and `migrate` rewrites them.
 
 A rule has an id, the release that changed something, and an example of before and after, which is
 its test. Each file has the rules of one kind in `RULES`, such as `python2.py`; `catalog.RULES` has

@@ -1,4 +1,4 @@
-"""Rules for arrays of NumPy: those of one element, and their bytes.
+"""Rules for NumPy arrays: arrays of one element that serve as numbers, and `tostring()`.
 
 NumPy 2.4: "Raise `TypeError` on attempt to convert array with `ndim > 0` to scalar"; until then an
 array of one element was a number in formats and for `float()`. NumPy 2.3 removed `tostring()`,
@@ -60,7 +60,10 @@ def _operands(program: Program) -> Iterator[ast.expr]:
 
 
 def _is_one(node: Any, known: set[str], functions: dict[str, Any]) -> bool:
-    """Whether a tensor is an array of one element, given the names of some that are."""
+    """Whether an expression is a tensor of one element, which is an array and not a scalar.
+
+    `known` are variables that hold such tensors; `functions` are those of the program, by name.
+    """
     if isinstance(node, ast.Name):
         return node.id in known
     if isinstance(node, ast.BinOp):
@@ -101,7 +104,7 @@ def _fetched(node: Any) -> str:
 
 
 def _values(program: Program, tensors: set[str]) -> set[str]:
-    """Returns the variables that hold only values of these tensors, as sessions return them."""
+    """Returns the variables that hold only values of `tensors`, as sessions return them."""
     found: set[str] = set()
     others: set[str] = set()
     for node in program.nodes(ast.Assign):
@@ -121,7 +124,7 @@ def _values(program: Program, tensors: set[str]) -> set[str]:
 
 
 def _tostring(program: Program) -> Iterator[ast.Call]:
-    """Yields the calls of `array.tostring()`, where the program has no such method itself."""
+    """Yields the calls of `array.tostring()`, unless the program defines a `tostring` itself."""
     if any(function.name == _TOSTRING for function in program.nodes(ast.FunctionDef)):
         return
     for call in program.nodes(ast.Call):

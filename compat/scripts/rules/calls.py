@@ -1,7 +1,7 @@
 """Rules for calls whose arguments had another order, name or meaning.
 
-A function of TensorFlow has its old forms in `FORMS`; a rule finds the calls of those that have its
-id, and by default rewrites them with the names of their arguments.
+`FORMS` has the old forms of calls, by function of TensorFlow. A rule finds the calls in forms that
+have its id, and by default rewrites them with the names of their arguments.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from compat.scripts.rules.rule import CHANGES, SERVED, Finder, Finding, Found, R
 
 
 def findings(use: Use, is_0x: bool) -> Iterator[Finding]:
-    """Yields what is known about a use, if it is a call of a function of TensorFlow."""
+    """Yields the findings for a use that is a call of TensorFlow in an old form."""
     for call, form in _forms(use):
         if is_found(form, call, is_0x):
             plain = table.plain(use.name)
@@ -38,7 +38,10 @@ def findings(use: Use, is_0x: bool) -> Iterator[Finding]:
 
 
 def _forms(use: Use) -> Iterator[tuple[ast.Call, Form]]:
-    """Yields a use with each old form of its calls; `tf.compat.v1` kept the meaning of some."""
+    """Yields the call of a use with each old form of its function.
+
+    Left out are forms that `tf.compat.v1` still takes, if the script calls it by that name.
+    """
     if use.call is None or not use.is_tensorflow:
         return
     plain = table.plain(use.name)
@@ -51,7 +54,7 @@ def _forms(use: Use) -> Iterator[tuple[ast.Call, Form]]:
 
 
 def _calls(program: Program, rule: str) -> Iterator[tuple[Use, ast.Call, Form]]:
-    """Yields the calls in a program of functions with old forms of a rule."""
+    """Yields the uses in a program, their calls and the old forms that belong to a rule."""
     for use in program.uses:
         for call, form in _forms(use):
             if form.rule == rule:
@@ -224,8 +227,8 @@ FORMS: Mapping[str, tuple[Form, ...]] = {
     "nn.softmax_cross_entropy_with_logits": (_OF_DIM,),
     "nn.softmax_cross_entropy_with_logits_v2": (_OF_DIM,),
     "nn.sparse_softmax_cross_entropy_with_logits": (_LOGITS,),
-    # No name or type tells in which order a script gives the arguments of this and of `tf.svd`.
-    # Neither order is in the release notes.
+    # Neither names nor types show in which order a script gives the arguments of this function and
+    # of `tf.svd`. The release notes mention neither order.
     "nn.weighted_cross_entropy_with_logits": (
         Form(
             "era",

@@ -37,13 +37,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def selected(options: argparse.Namespace) -> list[Rule]:
-    """Returns the rules of the command line; raises UserError for names of others."""
+    """Returns the rules of the command line; raises UserError if it names an unknown rule."""
     only, skip = map(_ids, (options.only, options.skip))
     return chosen(only, skip)
 
 
 def chosen(only: list[str] | None, skip: list[str] | None) -> list[Rule]:
-    """Returns the rules of `--only` without those of `--skip`; raises UserError for others."""
+    """Returns the rules of `--only` without those of `--skip`; raises UserError if unknown."""
     known = [rule.id for rule in RULES]
     for option, ids in (("--only", only), ("--skip", skip)):
         for name in ids or ():

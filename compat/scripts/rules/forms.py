@@ -1,7 +1,8 @@
-"""Old forms of calls: how they are recognized, and rewritten by the names of their arguments.
+"""Recognizes old forms of calls, and rewrites them with the names of their arguments.
 
-TensorFlow still has the functions; a finding needs a form that matches the call. `compat.v1` takes
-both orders of most, so a call that only its values can tell apart runs unchanged.
+TensorFlow still has these functions, so only a call in an old form is a finding. The functions of
+`compat.v1` take the arguments of most calls in either order, by their values. So a call can stay as
+it is if its text does not show the order.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ class Form(NamedTuple):
     rule: str
     kind: Kind
     says: str
-    # Returns whether the order is old, or None if only values tell. The second argument is whether
-    # the program uses names of TensorFlow 0.x.
+    # Returns whether the order is old, or None if the text of the call does not show it. The second
+    # argument is whether the program uses names of TensorFlow 0.x.
     is_old: _Ask = _never
-    is_likely: _Ask = _never  # Whether a call whose values alone tell is probably old.
+    is_likely: _Ask = _never  # Whether a call is probably old, if `is_old` returns None.
     names: tuple[str, ...] = ()  # Today's names of the arguments, in the old order.
-    keywords: Mapping[str, str] = {}  # Old names of arguments, and today's, or "".
+    keywords: Mapping[str, str] = {}  # Today's names of arguments, or "", by their old names.
     in_v1: str | None = None  # The message for `tf.compat.v1`, if that refuses the old order.
     is_kept: bool = False  # Whether `tf.compat.v1` has the old form.
 
 
 def rewritten(program: Program, call: ast.Call, form: Form) -> Iterator[Edit]:
-    """Yields the edits that name the arguments where they are: their order stays."""
+    """Yields edits that put today's names before the arguments, in the order of the call."""
     yield from _renamed(program, call, form.keywords)
     if form.names and is_old(program, call, form):
         yield from _named(program, call, form.names)
@@ -67,7 +68,7 @@ def _renamed(program: Program, call: ast.Call, names: Mapping[str, str]) -> Iter
 
 
 def is_old(program: Program, call: ast.Call, form: Form) -> bool:
-    """Whether a call has the old order; raises GiveUpError if its text does not tell."""
+    """Whether a call has the old order; raises GiveUpError if its text does not show it."""
     if any(isinstance(arg, ast.Starred) for arg in call.args):
         raise GiveUpError(call, "unpacks its arguments")
     found = bool(call.args) and form.is_old(call, program.is_0x)

@@ -1,6 +1,6 @@
-"""A rule for columns of frames: an operation in place on a column changed the frame.
+"""A rule for operations in place on a column of a frame (DataFrame), which changed the frame.
 
-pandas 3.0: "Chained assignment never works": the column is a copy of what the frame has.
+pandas 3.0: "Chained assignment never works": they change a copy of the column.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _NO_COLUMNS = {*_OF_FRAMES, "T", "at", "columns", "dtypes", "iat", "index", "val
 
 
 class _Change(NamedTuple):
-    """An operation in place: a statement that calls a method of a column, or a target in one."""
+    """An operation in place on a column: a call of a method, or an assignment to rows."""
 
-    node: Any
-    column: Any
+    node: Any  # The call, or the target of the assignment.
+    column: Any  # The expression of the column.
     is_known: bool  # Whether the column is known to be one of a frame.
 
 
@@ -42,7 +42,7 @@ def _find(program: Program) -> Iterator[Found]:
 
 def _rewrite(program: Program) -> Iterator[Edit | Remark]:
     changes = [*_changes(program)]
-    is_clear = all(map(_is_clear, changes))  # Or else all are left in the file.
+    is_clear = all(map(_is_clear, changes))  # If one is not, the file keeps all, with remarks.
     for change in changes:
         column = program.expression(change.column)
         rows = _rows(change)
@@ -62,14 +62,14 @@ def _rewrite(program: Program) -> Iterator[Edit | Remark]:
 
 
 def _is_clear(change: _Change) -> bool:
-    """Whether it is known what a change means in today's pandas."""
+    """Whether a change has a known form in today's pandas: of a frame, and not by positions."""
     rows = _rows(change)
     by_label = not isinstance(rows, (ast.Slice, ast.Tuple)) and literals.value(rows) is None
     return change.is_known and (rows is None or by_label)
 
 
 def _rows(change: _Change) -> Any:
-    """Returns the expression that selects the rows of a target, or None for a call."""
+    """Returns the expression that selects the rows of an assignment, or None for a call."""
     return literals.unwrapped(getattr(change.node, "slice", None))
 
 

@@ -18,7 +18,7 @@ from compat.scripts.rules.rule import FAILS, Rule
 
 _V1 = "compat.v1"
 _TODAY = "tensorflow.compat"
-# `compat.v1` stands for both.
+# `compat.v1` replaces `tensorflow` and `tensorflow.compat.v1`.
 _TOP = re.compile(r"\btensorflow\b(\s*\.\s*compat\s*\.\s*v1\b)?")
 # Some of the names that TensorFlow 2 has in `tf.compat.v1` alone.
 _ONLY_V1 = re.compile(
@@ -38,7 +38,7 @@ def _rewrite_tensorflow(program: Program) -> Iterator[Edit]:
     }
     for node in program.nodes(ast.Import, ast.ImportFrom):
         if len(node.names) == 1 and {id(node), id(node.names[0])} & left:
-            continue  # The remark is about it.
+            continue  # Nothing serves the import: it stays, with a remark of another rule.
         yield from _statement(program, node, is_today)
     for call in program.nodes(ast.Call):
         function = literals.dotted(call.func)
@@ -54,7 +54,7 @@ def _rewrite_tensorflow(program: Program) -> Iterator[Edit]:
 
 
 def needs_v1(program: Program) -> bool:
-    """Whether a program uses names or calls that `tf`, or `tf.compat.v1`, does not take."""
+    """Whether a program needs `compat.v1`: today's `tf` or `tf.compat.v1` lacks what it uses."""
     for use in program.of_tensorflow:
         if _ONLY_V1.match(use.name):
             return True

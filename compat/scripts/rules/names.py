@@ -28,7 +28,7 @@ _NO_GRAPH = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_behavior
 
 @functools.lru_cache(maxsize=None)
 def find(name: str, is_tensorflow: bool = True) -> Finding | None:
-    """Returns what is known about "contrib.slim.conv2d", or None if it needs no finding."""
+    """Returns the finding for a name, such as "contrib.slim.conv2d", or None if it needs none."""
     if not is_tensorflow:
         return _of_package(_BY_PYPLOT.sub("matplotlib.cm", name))
     full, name, is_today = f"tf.{name}", table.plain(name), name != table.plain(name)
@@ -70,7 +70,7 @@ def _of_package(name: str) -> Finding | None:
         message = f"{name} is gone since {entry.gone}: {entry.note}"
         return Finding("unserved", FAILS, name, message, gone=entry.gone)
     if key != name and not entry.by.endswith(":"):
-        return None  # An attribute of what serves it.
+        return None  # An attribute of an object that is served.
     by = table.importable(entry.by, "compat.v1.packages." + key) + name[len(key) :]
     message = f"{name} is gone since {entry.gone}; compat run serves it with {by}"
     return Finding("packages", SERVED, name, message, by, entry.gone)
@@ -86,15 +86,15 @@ def _failing(full: str, gone: str, why: str) -> Finding:
 
 
 def finding(use: Use) -> Finding | None:
-    """Returns what is known about the name of a use, or None if it needs no finding.
+    """Returns the finding for the name of a use, or None if it needs none.
 
-    A call is a use of its own, beside that of the name.
+    A use that is a call has none: the name in the call is another use, which has the finding.
     """
     return find(use.name, use.is_tensorflow) if use.call is None else None
 
 
 def finder(rule: str) -> Finder:
-    """Returns what finds the names that the tables have for a rule."""
+    """Returns a function that yields the uses whose names have findings of a rule."""
 
     def find_names(program: Program) -> Iterator[Found]:
         for use in program.uses:

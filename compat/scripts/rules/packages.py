@@ -1,4 +1,4 @@
-"""A rule for names of other packages that have changed, which `compat.v1.packages` has.
+"""A rule for changed names of other packages, which `compat.v1.packages` provides.
 
 NumPy 1.20 deprecated `numpy.float` and its like, and later releases removed them and more; so did
 Python's library, pandas, SciPy and scikit-learn. `compat.scripts.names.packages` has all names.
@@ -27,7 +27,7 @@ def _find(program: Program) -> Iterator[Found]:
 
 
 def _of_arguments(use: Use) -> Iterator[Finding]:
-    """Yields what is known about the arguments of a call."""
+    """Yields the findings for arguments of a call that its function no longer takes."""
     if use.call is None or use.is_tensorflow:
         return
     name = use.name
@@ -57,7 +57,7 @@ def _rewrite(program: Program) -> Iterator[Edit]:
 
 
 def _has_changed(use: Use) -> bool:
-    """Whether a name of a package is served by something else than today's package."""
+    """Whether a use needs `compat.v1.packages`, since the package itself has changed."""
     if use.is_tensorflow:
         return False
     if use.name.partition(".")[0] == "pandas":

@@ -1,4 +1,4 @@
-"""Rules for addresses and paths that are fixed in a script, which are another machine's."""
+"""Rules for addresses and paths that are fixed in a script, and may be of another machine."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _find_folders(program: Program) -> Iterator[Found]:
 
 
 def _strings(program: Program) -> Iterator[tuple[ast.AST, str, str]]:
-    """Yields the strings, except docstrings: node, text, and the flag of which it is the default.
+    """Yields the node and the text of each string, except docstrings, and the name of a flag.
 
-    The flag is "" for a string that is the default of none.
+    The string is the default of this flag; the name is "" if it is not the default of a flag.
     """
     rest: list[tuple[ast.AST, str]] = [(tree, "") for tree in program.trees]
     while rest:

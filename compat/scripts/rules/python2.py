@@ -2,8 +2,8 @@
 
 Python 3.0: "An expression like `1/2` returns a float. Use `1//2` to get the truncating behavior."
 "As the `str` and `bytes` types cannot be mixed, you must always explicitly convert between them."
-"The `cmp()` function should be treated as gone". Its `pickle` takes the strings of Python 2 for
-ASCII.
+"The `cmp()` function should be treated as gone". Python 3's `pickle` decodes the strings of
+Python 2 as ASCII.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ KINDS = (SERVED, GRAPH, HOST, FOLDER, CHANGES, FAILS, UNREADABLE)
 
 
 class Finding(NamedTuple):
-    """What is known about a name or a string in a script; `check` adds where it is."""
+    """A message about a name or a string in a script; `check` adds its position."""
 
     rule: str  # The id of a rule.
     kind: Kind
