@@ -44,12 +44,12 @@ def _is_one(value: Any) -> bool:
 
 
 def classic_number(value: Any) -> Any:
-    """Returns the element of an array of one, which NumPy 2.4 does not convert to a number."""
+    """Returns the element of an array of one element, which NumPy 2.4 takes for no number."""
     return value.item() if isinstance(value, ndarray) and value.size == 1 else value
 
 
 def classic_element(value: Any, owner: Any) -> Any:
-    """Returns the value to assign to an element of `owner`: a scalar for an array of one."""
+    """Returns the value to assign to an element of `owner`; an array of one becomes a scalar."""
     if isinstance(owner, ndarray) and _is_one(value) and owner.dtype != object:
         return np.asarray(value).reshape(())[()]
     return value
@@ -80,7 +80,7 @@ def classic_truth(value: Any) -> Any:
 
 
 def classic_whole(value: Any, other: Any) -> Any:
-    """Returns the value to compare with None or a string; for an array, one equal to neither."""
+    """Returns the value to compare with None or a string; for an array `...`, which differs."""
     is_array = isinstance(value, ndarray)
     return ... if is_array and (other is None or value.dtype.kind in "biufc") else value
 

@@ -1,4 +1,4 @@
-"""Provides operations on frames that pandas 3 refuses, or applies to a copy."""
+"""Provides operations on pandas DataFrames that pandas 3 refuses, or applies to a copy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Values:
 
 
 def classic_column(owner: Any, key: Any, is_attribute: bool = False) -> Any:
-    """Returns `owner[key]`, or its attribute; for a frame, a `_Column`."""
+    """Returns `owner[key]`, or the attribute `key`; a column of a frame as a `_Column`."""
     is_of_pandas = type(owner).__module__.partition(".")[0] == "pandas"
     if is_attribute and key == "values":
         if isinstance(owner, _Column):

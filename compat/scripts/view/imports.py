@@ -96,9 +96,10 @@ def _is_of_script(path: str) -> bool:
 
 
 def find_common(name: str) -> importlib.machinery.ModuleSpec | None:
-    """Returns the path of a package that has this name and is not ours, or None.
+    """Returns the spec of the script's package `name`, if one of our packages has the same name.
 
-    Python prefers a package anywhere on its path to a folder without `__init__.py`.
+    Returns None for other names. Without this, Python would import ours if the script's is a folder
+    without `__init__.py`, since it prefers a package with that file anywhere on its path.
     """
     if name not in _COMMON:
         return None

@@ -62,7 +62,7 @@ _HOOKS = {"__all__", "__dir__", "__getattr__"}
 
 
 def _public(name: str, real: Any) -> list[str]:
-    """Returns the names that `from NAME import *` imports, without types that are Python's own."""
+    """Returns the names that `from NAME import *` imports, without those that are builtins."""
     names = getattr(real, "__all__", [key for key in vars(real) if not key.startswith("_")])
     gone = {key: packages.GONE[f"{name}.{key}"].by for key in _gone(name)}
     known = {*names, *(key for key in gone if _has(name, real, key))}

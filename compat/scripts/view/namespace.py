@@ -75,7 +75,10 @@ class OldModule(types.ModuleType):
 
 
 def _look_up(name: str, real: Any) -> Any:
-    """Returns the object of a name in a script; `real` is the parent module of today."""
+    """Returns the object that a script sees as `tf.<name>`.
+
+    `real` is today's module that would contain it, or None.
+    """
     try:
         return _found(name, real)
     except ImportError as error:

@@ -35,14 +35,14 @@ def classic_division(left: Any, right: Any) -> Any:
 def classic_decode(value: Any, encoding: str = "utf-8", errors: str = "strict") -> Any:
     """Decodes bytes, or anything with a method `decode`; returns strings unchanged.
 
-    By an encoding that is not of text, such as "hex" or "base64", a string is decoded to bytes, and
-    by "rot13" to a string.
+    A string is only decoded if the encoding does not encode text: "hex" and "base64" decode it to
+    bytes, "rot13" to a string.
     """
     if not isinstance(value, str):
         return value.decode(encoding, errors)
     try:
         "a".encode(encoding)
-    except LookupError:  # It is not of text.
+    except LookupError:  # The encoding does not encode text.
         is_of_strings = codecs.lookup(encoding).name == "rot-13"
         given: Any = value if is_of_strings else value.encode("utf-8")
         return codecs.decode(given, encoding, errors)
