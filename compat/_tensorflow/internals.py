@@ -37,7 +37,7 @@ _NAMES = {
     "util.tf_export:ESTIMATOR_API_NAME": "util.tf_export:TENSORFLOW_API_NAME",
 }
 _INSIDE = "tensorflow.python."
-# Modules by their last name, and where they were until 2.4.
+# Locations of modules until 2.4, by their later locations.
 _EARLIER = {_INSIDE + "distribute.v1.all_reduce": _INSIDE + "distribute.all_reduce"}
 _NORMALIZATION = ".src.legacy_tf_layers.normalization"
 
@@ -50,7 +50,7 @@ def load(name: str) -> Any:
 
 @functools.lru_cache(maxsize=None)
 def put_back() -> None:
-    """Restores the names; further calls do nothing."""
+    """Restores the old names in TensorFlow's modules; further calls do nothing."""
     for former, now in _NAMES.items():
         place, _, name = former.partition(":")
         old, new = _import(_INSIDE + place), _import(_INSIDE + now.partition(":")[0])

@@ -39,7 +39,7 @@ class _OfKeras2(types.ModuleType):
         return dir(self._loaded())
 
     def _loaded(self) -> types.ModuleType:
-        # They recommend layers of Keras 3, which parameter servers do not support.
+        # The warnings recommend layers of Keras 3, which do not support parameter servers.
         warnings.filterwarnings("ignore", r"`tf\.(layers|nn\.rnn_cell)\.", UserWarning)
         try:
             return importlib.import_module(_LEGACY + self.__name__.rpartition(".")[2])

@@ -1,6 +1,7 @@
-"""Private parts of TensorFlow: the only place that uses them, with the effect if one is removed.
+"""Uses private parts of TensorFlow; no other file of this project does.
 
-They exist from 1.15 to 2.21, unless a function names other releases.
+Each docstring says what happens if a release lacks the part ("if missing"). All parts exist from
+1.15 to 2.21, unless a function names other releases.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def session_interface() -> Any:
 
 
 def poll_every(manager: Any, default_secs: int, seconds: int) -> None:
-    """Makes a session manager that polls at TensorFlow's interval poll at another one.
+    """Makes a session manager poll every `seconds`, if it polls at TensorFlow's default interval.
 
     Raises `AttributeError` if the attribute is missing.
     """
@@ -214,8 +215,8 @@ def device_of(result: Any) -> str:
 def give_back_steps() -> None:
     """Makes a worker that is lost while its iterators are created return its step.
 
-    In TensorFlow 2.4 to 2.10 the worker keeps the step until it has returned. If the function is
-    removed, the fault is fixed.
+    Then another worker can run the step. In TensorFlow 2.4 to 2.10 the lost worker keeps it until
+    this worker is back. If the function is removed, the fault is fixed.
     """
     module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
     check = getattr(module, "_maybe_rebuild_remote_values", None)
@@ -513,8 +514,8 @@ def run_handled(session: Any, handler: Any, fed: dict[Any, Any]) -> Any:
 
     Args:
       session: a session of TensorFlow.
-      handler: that of the fetches, of `fetch_handler`.
-      fed: arrays by tensors.
+      handler: the handler of the fetches, from `fetch_handler`.
+      fed: the arrays to feed, by tensor.
     """
     feeds = {t.ref() if hasattr(t, "ref") else t: array for t, array in fed.items()}
     values = session._do_run(None, handler.targets(), handler.fetches(), feeds, None, None)
@@ -546,7 +547,7 @@ def before_summaries(
 
 
 def step_of_replicas(optimizer: Any) -> Any:
-    """Returns the local variable of a `SyncReplicasOptimizer`; None if it has none, as ours."""
+    """Returns a `SyncReplicasOptimizer`'s variable for its local step; None if it has none."""
     return getattr(optimizer, "_local_step", None)
 
 

@@ -24,7 +24,10 @@ from compat._tensorflow import layers, startup
 
 @contextlib.contextmanager
 def deferred(*names: str) -> Iterator[None]:
-    """Makes optional imports of modules that are not loaded yet fail inside."""
+    """Makes imports of the modules `names` fail inside the context, unless they are loaded.
+
+    So TensorFlow, which imports them if it can, does without them.
+    """
     absent: dict[str, Any] = dict.fromkeys(name for name in names if name not in sys.modules)
     sys.modules.update(absent)  # A module that is None in `sys.modules` cannot be imported.
     try:

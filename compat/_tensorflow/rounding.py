@@ -1,8 +1,9 @@
 """Prevents TensorFlow from adding constants first, which loses small constants.
 
-Since 1.15 its graph optimizer computes `1 - p + 1e-8` as `(1 + 1e-8) - p`, which loses 1e-8 in
-float32. If p is 1, the logarithm is infinite and its gradient NaN, and so are all later weights.
-Another pass still computes expressions of constants alone only once.
+Since 1.15 a pass of its graph optimizer, `constant_folding`, computes `1 - p + 1e-8` as
+`(1 + 1e-8) - p`, which loses 1e-8 in float32. If p is 1, the logarithm is infinite and its gradient
+NaN, and so are all later weights. Without this pass, another one still computes expressions of
+constants alone only once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from compat._tensorflow.release import tf, tf1
 
 @functools.lru_cache(maxsize=None)
 def keep_order() -> None:
-    """Disables that pass for sessions that do not request it; further calls do nothing."""
+    """Disables `constant_folding` for sessions that do not request it; further calls do nothing."""
     # This setting is for functions.
     tf.config.optimizer.set_experimental_options({"constant_folding": False})
     for kind in (tf1.Session, tf1.InteractiveSession):

@@ -36,7 +36,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def without_notes() -> Iterator[None]:
-    """Writes the standard error of its body without TensorFlow's notes.
+    """Removes TensorFlow's notes from the standard error of the context.
 
     TensorFlow 2.16 and later write some notes before any setting takes effect. Nothing else is
     lost.
