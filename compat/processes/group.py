@@ -60,7 +60,7 @@ class ProcessGroup:
     is_retryable: Callable[[int], bool] = errors.is_retryable  # Whether an exit code is retryable.
     # Files for the lines, by the name of the command.
     logs: Mapping[str, TextIO] = field(default_factory=dict)
-    # Called when a command starts and exits.
+    # Called with a command's name and None when it starts, and with its exit code when it exits.
     watch: Callable[[str, int | None], object] = lambda name, code: None
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class ProcessGroup:
 
     def __exit__(self, *exception: Any) -> None:
         if self._is_busy():
-            # If this process stops itself, that is not a failure.
+            # With an exit code, commands that are stopped below are not reported as failures.
             self._exit_code = self._exit_code or 1
         try:
             self._stop(self.grace)

@@ -27,10 +27,10 @@ Hosts = Mapping[str, Sequence[str]]  # The addresses of each job.
 class LocalCluster(ContextManager["LocalCluster"]):
     """The tasks of a cluster; a context manager that reserves their ports.
 
-    `hosts` has the addresses of each job, on loopback. Servers that release an inherited port, as
-    `compat.Server` does, may `inherit` theirs. For other servers a port that cannot be shared
-    (macOS) is free while the task starts. Raises `UserError` if there are more tasks than one
-    machine can run.
+    `hosts` has the addresses of each job, on loopback. With `inherit`, each task inherits its
+    reserved port, which its server has to release before use, as `compat.Server` does. Otherwise, a
+    port that cannot be shared (on macOS) is released before the tasks start, and another program
+    might take it. Raises `UserError` if there are more tasks than one machine can run.
     """
 
     def __init__(self, counts: Mapping[str, int], inherit: bool = False) -> None:

@@ -36,7 +36,10 @@ def without_hidden(line: bytes) -> bytes:
 
 
 def terminal_columns(stream: TextIO) -> int | None:
-    """Returns the columns of the terminal of `stream`; 0 to query it, None without a terminal."""
+    """Returns the columns of the terminal that shows a stream, or None without a terminal.
+
+    Returns 0 if the stream is itself the terminal, which then knows its columns.
+    """
     if stream.isatty():
         return 0
     columns = os.environ.get(_VARIABLE, "")
