@@ -19,7 +19,7 @@ from compat.runtime.session import Session
 
 
 class Supervisor(Run, Coordinated):
-    """Differs from `tf.compat.v1.train.Supervisor` in how it records and in how it waits.
+    """A `tf.compat.v1.train.Supervisor` that records without threads and waits for shorter times.
 
     The standard services have no threads: a training call writes the summaries and checkpoints that
     are due. So a `summary_op` may need placeholders, and no hidden call takes elements from a
@@ -173,7 +173,10 @@ class Supervisor(Run, Coordinated):
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Any:
-        """Returns a session whose variables have values; a serving task first serves the run."""
+        """Returns a session whose variables have values.
+
+        A task that serves first serves until the run is over, and then should stop at once.
+        """
         self.coord.clear_stop()
         self.max_wait_secs = max_wait_secs
         try:
