@@ -1,4 +1,7 @@
-"""TensorFlow's clusters, servers and sessions with mapped addresses and early error messages."""
+"""TensorFlow's clusters, servers and sessions with early errors and mapped addresses.
+
+`addresses.mapped` maps the addresses in a script to real ones, for `--hosts` and `--local`.
+"""
 
 from __future__ import annotations
 

@@ -101,7 +101,10 @@ def _imported(
 
 
 def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:
-    """Adds a variable that `os.environ[NAME] = VALUE` or `setdefault` sets; yields its node."""
+    """Adds the variable that a statement sets to a constant to `env`; yields its `os.environ`.
+
+    Such statements are `os.environ[NAME] = VALUE` and `os.environ.setdefault(NAME, VALUE)`.
+    """
     place: ast.AST | None = None
     name = value = ""
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
