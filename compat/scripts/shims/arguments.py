@@ -186,7 +186,10 @@ def _sampled(function: str) -> Callable[..., Any]:
 
 
 def _are_labels(second: Any, first: Any, function: str) -> bool:
-    """Returns whether inputs, float32 `[batch, units]`, come before int64 `[batch, num_true]`."""
+    """Returns whether `second` is the labels and `first` the inputs.
+
+    Labels are int64 `[batch, num_true]`, inputs float32 `[batch, units]`.
+    """
     first, second = tf1.convert_to_tensor(first), tf1.convert_to_tensor(second)
     if first.dtype.is_integer != second.dtype.is_integer:
         return bool(second.dtype.is_integer)

@@ -254,6 +254,6 @@ def who(vardict: Any = None) -> None:
 
 
 def install() -> None:
-    """Prints scalars in lists as NumPy 1 did: `[0.5]`, not `[np.float64(0.5)]`."""
+    """Makes NumPy print scalars in lists as NumPy 1 did: `[0.5]`, not `[np.float64(0.5)]`."""
     if _IS_2:
         np.set_printoptions(legacy="1.25")

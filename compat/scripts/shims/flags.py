@@ -10,7 +10,7 @@ import sys
 from typing import Any, Callable, Sequence
 
 from absl import flags as absl_flags  # noqa: TID251 - The script's flags are these.
-from absl.flags import *  # noqa: F403, TID251 - A script finds here what it finds there.
+from absl.flags import *  # noqa: F403, TID251 - Scripts use all names of absl.flags.
 
 # Flags that the script has defined; absl also holds the flags of libraries.
 _defined: set[str] = set()
