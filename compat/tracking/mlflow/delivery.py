@@ -61,7 +61,7 @@ class Delivery:
         self._names: CurveNames | None = None  # Names of the delivered curves.
 
     def attempt(self, over: bool) -> bool:
-        """Sends the records, and the end of the run if it is `over`; returns whether it could."""
+        """Sends the records, and the end of the run if it is `over`; returns False if it failed."""
         if not over:
             training = self._joined()
             if training is not None and run_id.read(training) is None:

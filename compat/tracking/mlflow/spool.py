@@ -140,7 +140,7 @@ def pending(logdir: str) -> int:
 
 
 def curves(logdir: str, end: int | None = None) -> Iterator[str]:
-    """Yields the name of each metric that was recorded before byte `end`, in order, repeatedly."""
+    """Yields the names of metrics recorded before byte `end`, in order; names may be repeated."""
     for record, behind in read(logdir):
         if end is not None and behind > end:
             return
@@ -149,7 +149,7 @@ def curves(logdir: str, end: int | None = None) -> Iterator[str]:
 
 
 def superseded(logdir: str) -> str | None:
-    """Returns the points that earlier resumes have logged again, or None."""
+    """Returns a text that lists the steps that earlier resumes have logged again, or None."""
     tags = [record["values"] for record, _ in read(logdir) if record["kind"] == "tags"]
     return next(
         (str(values["superseded"]) for values in tags[::-1] if "superseded" in values), None

@@ -57,7 +57,7 @@ def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
 
 
 def trim(path: str, keep: Callable[[Event], bool]) -> None:
-    """Rewrites an event file atomically, without an incomplete record and some events."""
+    """Removes an incomplete record, and events for which `keep` returns False, atomically."""
     with contextlib.suppress(_Unchanged), replacing(path) as file:
         for record, event in read_events(path):
             if keep(event):

@@ -93,7 +93,7 @@ class TensorBoard(Writer):
         self.images(step, {tag: summaries.figure_image(figure) for tag, figure in values.items()})
 
     def pr_curves(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        """See `Writer.pr_curves`; raises a `ValueError` for anything else."""
+        """See `Writer.pr_curves`; raises a `ValueError` for arrays of another shape."""
         self._add(step, *(summaries.pr_curve_summary(tag, value) for tag, value in values.items()))
 
     def embedding(
@@ -103,7 +103,7 @@ class TensorBoard(Writer):
         labels: Sequence[str] | None = None,
         images: np.ndarray | None = None,
     ) -> None:
-        """See `Writer.embedding`; raises a `ValueError` for anything else."""
+        """See `Writer.embedding`; raises a `ValueError` for arrays of another shape or length."""
         if self._file:
             try:
                 projector.write(self._logdir, name, vectors, labels, images)
