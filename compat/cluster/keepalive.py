@@ -19,7 +19,7 @@ _PROBES = 4  # Keepalive probes within the timeout.
 
 
 def begin(ports: Container[int], timeout: float) -> None:
-    """Breaks connections to ports of other hosts that are silent for `timeout` s, on Linux."""
+    """Breaks connections to `ports` of hosts that are silent for `timeout` seconds, on Linux."""
 
     def watch() -> None:
         while True:

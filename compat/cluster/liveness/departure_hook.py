@@ -9,7 +9,11 @@ from compat.cluster.liveness.departures import Departures, updates_together
 
 
 class DepartureHook(tf1.train.SessionRunHook):
-    """Delays the end of the chief's later hooks, one of which `saves`, until no updates follow."""
+    """Makes the chief wait, at the end of its session, until no other trainer makes updates.
+
+    The hooks after this one end after the wait, so that one of them can save these updates. The
+    chief waits only if one `saves`.
+    """
 
     def __init__(
         self, departures: Departures, saves: bool, say: Callable[[str], object] = print
@@ -17,16 +21,16 @@ class DepartureHook(tf1.train.SessionRunHook):
         self._departures, self._waits, self._say = departures, saves, say
 
     def begin(self) -> None:
-        """Called when the graph is complete."""
+        """Disables the wait for synchronous replicas, which make no updates without the chief."""
         self._waits = self._waits and not updates_together(tf1.get_default_graph())
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called with each session."""
+        """Announces that this trainer makes updates, in each session."""
         del session, coord
         self._departures.enter()
 
     def end(self, session: Any) -> None:
-        """Called after the last call of a session that ends without an error."""
+        """Announces that this trainer makes no more updates; makes the chief wait for others."""
         del session
         self._departures.leave()
         if self._waits:

@@ -1,4 +1,4 @@
-"""Verifies that peers belong to the same run, so that two on the same machines never mix.
+"""Verifies that peers belong to the same run, so that two runs on the same machines never mix.
 
 Each server has a key-value entry with the fingerprint of its run: a digest of the cluster and of a
 token. Tasks read the entries of the tasks that they need, before they train or while they serve.

@@ -54,7 +54,10 @@ def _entry(key: str) -> Any:
 
 @contextlib.contextmanager
 def session(target: str, device: str, patience: float = ANSWER_SECS) -> Iterator[tf1.Session]:
-    """Opens a session on one task's server alone; a call fails after `patience` s, 0 for never."""
+    """Opens a session on one task's server alone.
+
+    A call fails after `patience` seconds, or never if `patience` is 0.
+    """
     options = tf1.ConfigProto(
         device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * patience)
     )

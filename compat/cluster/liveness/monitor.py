@@ -45,7 +45,7 @@ def side_by_side(calls: Mapping[Key, Callable[[], Value]]) -> dict[Key, Value]:
 
 
 def run_checks(checks: Mapping[Key, Check]) -> dict[Key, str]:
-    """Runs checks in parallel; returns the reasons of the peers that are not there."""
+    """Runs checks in parallel; returns the reason of each that failed: why its peer is missing."""
     reasons = side_by_side(checks)
     return {key: reason for key, reason in reasons.items() if reason is not None}
 

@@ -29,8 +29,8 @@ class RunState(enum.Enum):
     Any of them -> ``SUCCEEDED``: the process exits with 0, however it does so; of a task that
     serves, all that train are done.
 
-    The end of the process is announced to the tasks that serve: ``SUCCEEDED`` and ``FAILED``, from
-    when on the state is final. ``RETRYING`` is not, since they wait for the task's return. Python
+    At its end, the process announces ``SUCCEEDED`` or ``FAILED`` to the tasks that serve, and the
+    state is final. It does not announce ``RETRYING``, since they wait for the task's return. Python
     does not show the code of a `sys.exit` outside of any session and of `run_main`: the state is
     then as after a `return`, which is as the last session left it, or else ``SUCCEEDED``.
     """
@@ -43,10 +43,10 @@ class RunState(enum.Enum):
 
 
 class Lifecycle:
-    """Goes through the states of one task.
+    """Stores the state of one task's part in a run, and changes it.
 
     Args:
-      lost_peer: returns the lost peer that stands behind an error, or None.
+      lost_peer: returns the lost peer that caused an error, or None.
 
     Attributes:
       state: the `RunState`.
@@ -60,12 +60,15 @@ class Lifecycle:
         self._is_announced = False
 
     def begin(self) -> None:
-        """The task trains or serves; earlier failures and losses do not count any more."""
+        """Records that the task trains or serves; earlier failures and losses no longer count."""
         self._error = self._lost = None
         self._become(RunState.RUNNING)
 
     def end(self, error: BaseException | None) -> PeerError | None:
-        """The task ends, by an error or by none; returns the lost peer behind it, or None."""
+        """Records the end of the task by an error, or by none.
+
+        Returns the lost peer that caused the error, or None.
+        """
         if error is None or self._error is not error:
             self._error = error
             self._lost = None if error is None else self._lost_peer(error)

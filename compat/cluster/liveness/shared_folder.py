@@ -1,9 +1,9 @@
 """Verifies that all tasks of a cluster share a folder, before training begins.
 
-Each stores the path of its folder on its own cluster. The chief writes a marker file with a random
-name to its folder, makes each server read that name under the path that is stored there, and stores
-the result on all of them. Servers answer even if their tasks are busy. A task that returns reads
-the result from the parameter servers.
+Each task stores the path of its folder on its own server. The chief writes a marker file with a
+random name to its folder, makes each server read that name under the path that is stored there, and
+stores the result on all servers. Servers answer even if their tasks are busy. A task that returns
+reads the result from the parameter servers.
 """
 
 from __future__ import annotations

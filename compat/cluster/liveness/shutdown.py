@@ -1,9 +1,9 @@
 """Ends parameter servers when training ends.
 
 Every serving task has a queue on its own server. A training task puts its number into the queue
-when it is done. The serving task exits when all training tasks have done so, or when one has that
-is alone. Eight seconds after the chief is done, it no longer waits for tasks that do not answer.
-Eight seconds after the chief has failed, it waits for no task.
+when it is done. The serving task exits when all training tasks are done, or when a task is done
+that reports to be the only one. Eight seconds after the chief is done, the serving task no longer
+waits for tasks that do not answer. Eight seconds after the chief has failed, it waits for no task.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def retry_duplicate_rpc(function: Callable[[], Any]) -> Any:
 
 
 def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Adds the same retry to a session's `make_callable`, by which queue runners enqueue."""
+    """Adds `retry_duplicate_rpc` to a session's `make_callable`, by which queue runners enqueue."""
 
     @functools.wraps(make_callable)
     def make(*args: Any, **kwargs: Any) -> Callable[..., Any]:
