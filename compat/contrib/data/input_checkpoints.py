@@ -30,7 +30,7 @@ class CheckpointInputPipelineHook(tf1.train.SessionRunHook):
         }
 
     def begin(self) -> None:
-        """Called when the graph is complete."""
+        """Creates the saver of the iterators, once the graph has them all."""
         self._saver = tf1.train.Saver(
             [
                 tf1.data.experimental.make_saveable_from_iterator(
@@ -52,7 +52,7 @@ class CheckpointInputPipelineHook(tf1.train.SessionRunHook):
         self._is_first = True
 
     def before_run(self, run_context: Any) -> Any:
-        """Called before each call of the session."""
+        """Restores or saves the iterators before the session's first call; fetches the step."""
         if self._is_first:
             self._is_first = False
             newest = tf1.train.latest_checkpoint(self._folder, self._file)
@@ -63,7 +63,7 @@ class CheckpointInputPipelineHook(tf1.train.SessionRunHook):
         return tf1.train.SessionRunArgs(self._step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Called after each call of the session."""
+        """Saves the iterators if a checkpoint is due."""
         # As in TensorFlow's hooks, the step may be the one before or after the update.
         if self._timer.should_trigger_for_step(run_values.results + 1):
             step = run_context.session.run(self._step)
@@ -71,7 +71,7 @@ class CheckpointInputPipelineHook(tf1.train.SessionRunHook):
                 self._save(run_context.session)
 
     def end(self, session: Any) -> None:
-        """Called after the last call of a session that ends without an error."""
+        """Saves the iterators at the end of a session, unless they were saved at this step."""
         if session.run(self._step) != self._timer.last_triggered_step():
             self._save(session)
 

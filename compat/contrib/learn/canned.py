@@ -118,7 +118,7 @@ class _Regressor(_Canned):
 
 
 def _canned(kind: str, order: tuple[str, ...], **optimizers: Any) -> Any:
-    """Returns the class of a name, with the order of its arguments in TensorFlow 0.8 to 1.15."""
+    """Returns the class `kind`, whose positional arguments are `order` as until TensorFlow 1.15."""
     base = _Classifier if kind.endswith("Classifier") else _Regressor
     return type(kind, (base,), {"_kind": kind, "_order": order, "_optimizers": optimizers})
 

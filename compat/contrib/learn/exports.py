@@ -51,7 +51,7 @@ def get_most_recent_export(export_dir_base: str) -> Export | None:
 
 
 def garbage_collect_exports(export_dir_base: str, exports_to_keep: int | None) -> None:
-    """Removes all but the latest exports, or none."""
+    """Removes all but the latest `exports_to_keep` exports; None keeps all."""
     ordered = sorted(exports(export_dir_base), key=lambda export: export.export_version)
     for old in ordered[: -exports_to_keep if exports_to_keep else 0]:
         tf1.gfile.DeleteRecursively(old.path)

@@ -29,9 +29,10 @@ class PredictionKey:
 
 @dataclasses.dataclass(eq=False)
 class MetricSpec:
-    """A metric of predictions and labels, which are selected by key; there may be a single one.
+    """A metric of predictions and labels, which are selected by their keys.
 
-    `metric_fn` is called with predictions, labels and, with a `weight_key`, the weights.
+    A key is only needed if there are several predictions or labels. `metric_fn` is called with the
+    predictions, the labels and, if there is a `weight_key`, the weights.
     """
 
     metric_fn: Callable[..., Any]
@@ -74,7 +75,10 @@ def output(prediction: Mapping[str, Any], key: str) -> Any:
 
 
 def with_metrics(core: Any, metrics: Any) -> Any:
-    """Returns a `tf.estimator` with more metrics, by name or by (name, key of the prediction)."""
+    """Returns the estimator `core` with more metrics.
+
+    `metrics` has functions or `MetricSpec`s, by name or by a pair: name and key of the prediction.
+    """
     if not metrics:
         return core
 

@@ -20,7 +20,7 @@ class Kernel:
     slots: ClassVar[Mapping[str, str]]  # Slots of the optimizer, by the argument of the kernel.
 
     def _numbers(self, var: Any) -> dict[str, Any]:
-        """Returns the other arguments of the kernel."""
+        """Returns the arguments of the kernel that are neither gradient, variable nor slots."""
         raise NotImplementedError
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
