@@ -113,7 +113,7 @@ class _Kind:
 
 
 def _runs_alone(op: Any) -> bool:
-    """Whether an operation runs in each call: that of a queue, of Python, or with a seed."""
+    """Whether an operation runs in each call: it uses a queue, calls Python, or has a seed."""
     if draws(op):
         return bool(op.get_attr("seed") or op.get_attr("seed2"))
     handles = [tensor for tensor in op.inputs if is_handle(tensor) and lasts(tensor)]
@@ -214,7 +214,7 @@ class _Group:
             return private.run_handled(self.session, handlers[len(copies)], feed)
 
     def fail(self, behind: int) -> BaseException:
-        """Sets the error of the calls, behind which other calls were not made; returns it."""
+        """Sets the error of the calls, after which `behind` more are not made; returns it."""
         self.error, self._rows = self.raised, []
         if isinstance(self.raised, tf1.errors.OpError):
             number = len(self._made) + max(1, failed_copy(self.raised.message))

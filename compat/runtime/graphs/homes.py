@@ -1,4 +1,4 @@
-"""Knows which task each operation of a graph belongs to, by the device that the program gave it."""
+"""Finds the task of each operation of a graph, by the device that the program gave it."""
 
 from __future__ import annotations
 

@@ -35,9 +35,10 @@ def inputs(node: Any) -> Iterator[str]:
 
 
 def add(graph_def: Any, op: Any, names: Collection[str]) -> Any:
-    """Adds the node of an operation to a part of its graph, with operations of these names.
+    """Adds the node of an operation to `graph_def`, a part of its graph; returns the node.
 
-    It waits for no others, and is colocated with none. Returns it.
+    `names` are the operations of the part. The node waits for no others, and is colocated with
+    none.
     """
     node = graph_def.node.add()
     node.CopyFrom(op.node_def)

@@ -29,7 +29,7 @@ _numbers = itertools.count()
 
 
 class Cluster:
-    """The cluster that this process is a task of; this one has no servers.
+    """The cluster that this process is a task of; this base class is for a process alone.
 
     Args:
       own_task: this process, such as "/job:worker/replica:0/task:1"; "" if it is alone.
