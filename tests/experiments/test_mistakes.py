@@ -78,6 +78,12 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
         r"run\(\) was given an instance of Digits; give the class: run\(Digits\)",
         2,
     ),
+    "pairs of examples": (
+        'tf.nn.sparse_softmax_cross_entropy_with_logits(labels=batch["y"], logits=logits)',
+        '(batch["x"] @ self.w[:, :1] - tf.cast(batch["y"], tf.float32)) ** 2',
+        r"digits.py:\d+, in loss: InvalidArgumentError: Sub of \[batch\] and \[batch, 1\] is ",
+        1,
+    ),
     "no run": (
         "run(Digits)",
         "Digits",

@@ -16,6 +16,7 @@ from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.graphs.packing import packed, unpacked
 from compat.runtime.program_order import after, beside, in_program_order
 from experiments.training.seeds import seeded_variables
+from experiments.training.updates import broadcasts
 from experiments.training.updates.accumulation import batch_size, in_parts, mean_gradients, weighted
 from experiments.training.updates.numerics import check
 from experiments.training.updates.update import Update, Updates, updates_of
@@ -269,7 +270,10 @@ def losses_of(experiment: Any, batch: Any, training: bool = True, again: bool = 
         with _variables(experiment, training, again):
             return experiment.loss(batch, training)
 
+    graph = tf1.get_default_graph()
+    begin = len(graph.get_operations())
     found, effects = in_program_order(call)
+    broadcasts.check(graph.get_operations()[begin:])
     first, outputs = found if isinstance(found, tuple) else (found, {})
     losses = dict(first) if isinstance(first, Mapping) and first else {None: first}
     for name, loss in losses.items():
