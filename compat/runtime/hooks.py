@@ -11,7 +11,7 @@ from compat._tensorflow import tf1
 
 
 class _TrainClass:
-    """A class of `tf.compat.v1.train`, to call, to subclass, and for `isinstance`."""
+    """A stand-in for a class of `tf.compat.v1.train`, in calls, subclasses and `isinstance`."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -105,7 +105,10 @@ class Runtime(abc.ABC):
         """
 
     def before_session(self) -> None:  # noqa: B027 - Only a coordinator has a choice.
-        """Called before a session is created, when the program has built its steps."""
+        """Decides, before a session is created, whether each task runs its own program.
+
+        The program has built its steps by then.
+        """
 
     @abc.abstractmethod
     def reach(
@@ -122,7 +125,7 @@ class Runtime(abc.ABC):
         """Returns the result of `opening()`; raises if that would wait for ever for a lost peer."""
 
     def begin(self, session: Any) -> None:  # noqa: B027 - Only the modern runtime has to know.
-        """Called with a session whose variables have values, before its first call."""
+        """Prepares a session, whose variables have values, for its first call."""
 
     @abc.abstractmethod
     def open_session(self, run: Run, target: str, config: Any) -> Session:
@@ -140,8 +143,8 @@ class Runtime(abc.ABC):
         """Returns the operation that a replica runs to average its gradients with the others'.
 
         Args:
-          optimizer: applies the mean of the gradients of several `replicas`.
-          replicas: their number.
+          optimizer: the optimizer that applies the mean of the replicas' gradients.
+          replicas: the number of replicas.
           gradients: pairs of a gradient and its variable.
           args: the arguments of `apply_gradients` after the gradients.
         """
@@ -151,8 +154,8 @@ class Runtime(abc.ABC):
         """Returns an optimizer that applies the mean of `aggregated` gradients, one a replica.
 
         Args:
-          optimizer: makes the updates.
-          aggregated: gradients in an update.
+          optimizer: the optimizer that makes the updates.
+          aggregated: the number of gradients in an update.
         """
         return _Averaging(self, optimizer, aggregated)
 
@@ -162,10 +165,10 @@ class Runtime(abc.ABC):
 
     @abc.abstractmethod
     def finish_building(self, run: Run) -> None:
-        """Called once, when the supervisor is made: the model definition is complete."""
+        """Completes the graph for a new supervisor, since the model definition is complete."""
 
     def ended_by(self, error: BaseException) -> None:
-        """Called at once with the error that ends this task; see `Server.diagnose`."""
+        """Passes the error that ends this task to `Server.diagnose`, before the task stops."""
         if self.server is not None:
             self.server.diagnose(error)
 
@@ -177,7 +180,7 @@ class _Averaging:
         self._runtime, self._optimizer, self._replicas = runtime, optimizer, replicas
 
     def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
-        """Returns an operation that adds a replica's gradients; in the last one, it updates."""
+        """Returns an operation that adds a replica's gradients; the last one also updates."""
         return self._runtime.apply_mean(self._optimizer, self._replicas, pairs, global_step, name)
 
 
@@ -309,7 +312,7 @@ def worker_variable(initial: Any, name: str) -> Any:
 
     Args:
       initial: an array, its first value.
-      name: of the variable.
+      name: the name of the variable.
 
     Returns:
       An object with `read_value()` and `assign(tensor)`, both tensors or operations of the step.

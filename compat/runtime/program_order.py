@@ -32,7 +32,7 @@ class Recorded:
         self.of_variables: set[Any] = set()  # Operations that create variables.
 
     def operations(self) -> list[Any]:
-        """Returns the operations that calls may run: all without initializers."""
+        """Returns the operations that calls may run: all new ones except initializers."""
         keys = tf1.GraphKeys
         first: list[Any] = [*self.graph.get_collection(keys.TABLE_INITIALIZERS)]
         for runner in self.graph.get_collection(keys.QUEUE_RUNNERS):
@@ -91,7 +91,7 @@ def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]
 
 
 def beside(effects: Sequence[Any], values: Any) -> list[Any]:
-    """Returns those operations that no value in a structure depends on."""
+    """Returns those of the operations `effects` that no tensor in `values` depends on."""
     flat = tf.nest.flatten(values, expand_composites=True)
     needed = set(dependencies([v for v in flat if isinstance(v, tf.Operation) or _has_op(v)]))
     return [op for op in effects if op not in needed]
@@ -106,7 +106,7 @@ def _has_op(value: Any) -> bool:
 
 
 def after(effects: Sequence[Any], values: Any) -> Any:
-    """Returns a structure of tensors that wait for operations, if there are any."""
+    """Returns the tensors of `values`, which wait for the operations `effects`, if any."""
     if not effects:
         return values
     with tf.control_dependencies(effects):

@@ -19,7 +19,7 @@ class Run:
 
     runtime: Any
     services: Any
-    is_chief: bool  # Gives the variables their first values, writes checkpoints and summaries.
+    is_chief: bool  # Whether this task initializes variables and writes checkpoints and summaries.
     logdir: str | None  # The folder of its events and checkpoints.
     recovery: CheckpointIO  # The checkpoints of the log folder.
     saver: Any

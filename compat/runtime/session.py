@@ -87,7 +87,7 @@ class Step(abc.ABC):
         return values
 
     def structured(self, values: Values) -> Values:
-        """Returns the values of a call, and those in structures as TensorFlow's session does."""
+        """Returns the values of a call, in the structures that a session of TensorFlow returns."""
         if not self.structures:
             return dict(values)
         types = {n: tensor.dtype.as_numpy_dtype for n, tensor in self.tensors.items()}
@@ -118,7 +118,7 @@ class StepDefinition(NamedTuple):
         return every[-len(self.signature) :] if self.signature else []
 
     def positions(self, inputs: Sequence[str] | None) -> list[int]:
-        """Returns which elements of the signature are the parameters with these names."""
+        """Returns the positions of the parameters `inputs` in the signature, or all for None."""
         known = self.parameters()
         for name in inputs or ():
             if name not in known:
@@ -289,7 +289,7 @@ class Session(abc.ABC):
         return flag
 
     def leave(self) -> None:  # noqa: B027 - Asynchronous workers may.
-        """Called after the last step, so that workers that update together leave together."""
+        """Ends this worker's part after its last step; synchronous workers leave together."""
 
     @abc.abstractmethod
     def close(self) -> None:

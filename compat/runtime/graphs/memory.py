@@ -13,7 +13,7 @@ _LARGEST = 64  # The alignment, in bytes, that serves every build of TensorFlow.
 
 
 def rows(count: int, array: np.ndarray) -> np.ndarray:
-    """Returns an empty array `[count, ...]` for arrays like `array`, which TensorFlow uses."""
+    """Returns an empty array of `count` rows like `array`, in memory that TensorFlow can use."""
     if array.dtype.hasobject:
         return np.empty((count, *array.shape), array.dtype)
     size = count * array.nbytes
@@ -29,7 +29,7 @@ def may_change(array: np.ndarray) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _alignment() -> int:
-    """Returns to how many bytes an array is aligned that this build uses without a copy."""
+    """Returns the alignment, in bytes, of arrays that this build uses without a copy."""
     for size in (16, 32):
         array = np.zeros(256, np.uint8)
         begin = (size - array.ctypes.data) % (2 * size)

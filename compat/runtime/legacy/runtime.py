@@ -1,4 +1,4 @@
-"""The legacy runtime: sessions of `tf.compat.v1` store and run all, on TensorFlow 1.15 and on."""
+"""The legacy runtime: sessions of `tf.compat.v1` run everything, from TensorFlow 1.15 on."""
 
 from __future__ import annotations
 

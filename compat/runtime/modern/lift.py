@@ -94,7 +94,7 @@ class Lifted:
         self._used = graphs.inputs(self._body)
 
     def writes(self, variables: Sequence[Any]) -> bool:
-        """Whether it updates one of the variables."""
+        """Whether a run of this part of the graph updates one of the variables."""
         return graphs.writes(self._body, [variable.op.name for variable in variables])
 
     def prepare(self) -> None:

@@ -19,8 +19,8 @@ class SyncReplicas:
     several updates, in a replica and in the chief's queue runner.
 
     Args:
-      optimizer: makes the updates.
-      replicas_to_aggregate: gradients in an update.
+      optimizer: the optimizer that makes the updates.
+      replicas_to_aggregate: the number of gradients in an update.
       total_num_replicas: number of replicas; one may make several gradients of an update, or none.
       index: number of this replica.
     """
