@@ -1,1 +1,1 @@
-"""Command lines, local clusters and signals."""
+"""Starts programs: command lines, clusters on this machine, and signals to stop."""

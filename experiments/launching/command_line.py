@@ -1,4 +1,4 @@
-"""How every program here begins: flags in, one line for what is wrong, an exit code out."""
+"""Runs programs: parses their flags, reports an error in one line, and exits with a code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from compat.processes.output import discard
 from experiments.launching import own_frames
 from experiments.settings.flags import help_text
 
-# Flags of absl with which a program without a terminal exits at once, with 0.
+# Flags of absl with which a program would exit with code 0 and train nothing; in a terminal,
+# --run_with_pdb debugs it.
 _IDLE = {
     "only_check_args": "give --print_config, which checks and shows the settings, or leave it out",
     "run_with_pdb": "run it in a terminal, or leave it out",
@@ -28,7 +29,7 @@ _HELP = {"--help", "-help", "--helpshort", "-helpshort", "-h", "-?", *_ALL}
 def run(main: Callable[[flags.FlagValues], int], file: str | None = None) -> None:
     """Runs a program with the flags of its command line, and exits; see `compat.run_main`.
 
-    Of `python -m experiments FILE` the first argument is the file.
+    `file` is given for `python -m experiments FILE`, whose first argument is not a flag.
     """
 
     def program(argv: list[str]) -> int:
@@ -41,14 +42,14 @@ def run(main: Callable[[flags.FlagValues], int], file: str | None = None) -> Non
 
 
 def _described(error: BaseException) -> str | None:
-    """Returns what to show of an error, unless a flag asks for its traceback."""
+    """Returns the lines to print for an error; None to print its traceback, as --traceback asks."""
     values = flags.FLAGS
     is_short = "traceback" in values and not values["traceback"].value
     return own_frames.described(error) if is_short else None
 
 
 def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
-    """Parses the flags as `compat.run_main` does; help comes in the groups of the settings."""
+    """Parses the flags as `compat.run_main` does, but prints help in the groups of the settings."""
     try:
         asked = set(argv[1:])
         text = help_text(values, bool(_ALL & asked)) if _HELP & asked else ""
@@ -68,13 +69,13 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
     except (SystemExit, BrokenPipeError) as error:
         try:
             sys.stdout.flush()
-        except BrokenPipeError:  # As of `--help | head`: Python's exit would flush again, and fail.
+        except BrokenPipeError:  # As by `--help | head`: Python's exit would flush again, and fail.
             discard(sys.stdout)
         sys.exit(getattr(error, "code", 0))
 
 
 def _check_profile(values: flags.FlagValues) -> None:
-    """Verifies the folder of absl's --profile_file, which it writes when all is over."""
+    """Raises a `UserError` if absl could not write its --profile_file at the end of the run."""
     path = values.profile_file if "profile_file" in values else None
     if path and not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
         raise UserError(
@@ -83,9 +84,10 @@ def _check_profile(values: flags.FlagValues) -> None:
 
 
 def log_level() -> dict[str, str]:
-    """Returns the variable that limits TensorFlow's log, to errors unless the user has set it.
+    """Returns the variable that limits TensorFlow's log, by default to fatal errors.
 
-    TensorFlow reads it as it is loaded, which for a forked task is before the task begins.
+    The user may set another value. TensorFlow reads the variable when it is loaded, which for a
+    forked task is before the task begins.
     """
     return {"TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3")}
 
@@ -97,6 +99,6 @@ def quiet_tensorflow() -> None:
 
 
 def load_tensorflow() -> None:
-    """Loads TensorFlow, of whose log only errors are shown."""
+    """Loads TensorFlow with a log of errors only."""
     quiet_tensorflow()
     tf1.logging.set_verbosity(tf1.logging.ERROR)

@@ -1,6 +1,7 @@
-"""The threads and the GPUs of a task: what TensorFlow is given before it has any device.
+"""Sets the threads, the GPUs and the precision of a task, before TensorFlow has any device.
 
-Options that are given to a session of a cluster are ignored: the devices are the server's.
+In a cluster the server has the devices, so these options are for the server; TensorFlow ignores
+them in a session.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from compat.cluster.address import split_address
 from compat.cluster.roles import Role
 from compat.cluster.spec import ClusterSpec, Task, all_tasks
 
-# What makes products of float32 in bfloat16 when a graph is optimized, of TensorFlow 2.9 and later.
+# The option of TensorFlow 2.9 and later that makes its graph optimizer compute products of float32
+# in bfloat16.
 _BFLOAT16 = "auto_mixed_precision_onednn_bfloat16"
 
 
@@ -25,9 +27,10 @@ def _has_bfloat16() -> bool:
 
 
 def products(settings: Any) -> str:
-    """Returns the precision of products for all of a graph.
+    """Returns the precision in which TensorFlow is to compute the products of a whole graph.
 
-    An experiment with a setting `precision` of its own, such as the recommender, casts by itself.
+    It is "float32" for an experiment that declares a setting `precision` itself, such as the
+    recommender: it casts where it wants to.
     """
     (field,) = (field for field in dataclasses.fields(settings) if field.name == "precision")
     return str(settings.precision) if field.metadata["group"] == "training" else "float32"
@@ -38,9 +41,9 @@ def check_precision(
     processor: str = "/proc/cpuinfo",
     environment: Mapping[str, str] = os.environ,
 ) -> None:
-    """Raises a `UserError` where this machine makes no products in bfloat16, if asked for them.
+    """Raises a `UserError` if `precision` is "bfloat16" and this machine cannot compute in it.
 
-    TensorFlow itself would leave them float32, and log a line at most.
+    TensorFlow itself would compute in float32, and log at most a line.
     """
     if precision != "bfloat16":
         return
@@ -78,21 +81,22 @@ def tasks_here(cluster: ClusterSpec | None, task: Task) -> int:
 
 
 def session_config(config: Any, tasks: int = 1) -> Any:
-    """Returns the `ConfigProto` for a `compat.Server` or, where there is none, for a session.
+    """Returns the `ConfigProto` for a `compat.Server` or, without a cluster, for a session.
 
-    So many tasks of the cluster share the cores of this machine.
+    `config` are the settings; `tasks` is the number of tasks that share the cores of this machine.
     """
     proto = tf1.ConfigProto(
         inter_op_parallelism_threads=config.inter_op_threads,
         intra_op_parallelism_threads=_within_operations(config, tasks),
     )
-    # A thread without work looks for some, on a core that another task would need.
+    # A thread without work would spin, on a core that another task needs.
     proto.experimental.disable_thread_spinning = tasks > 1
-    # A fraction is taken at once; growth beside it would make it a limit that nobody notices.
+    # With a fraction, TensorFlow allocates that memory at once; with growth as well it would not,
+    # and the fraction would only be a limit.
     proto.gpu_options.allow_growth = config.gpu_memory_fraction is None
     proto.gpu_options.per_process_gpu_memory_fraction = config.gpu_memory_fraction or 0.0
     if products(config) == "bfloat16":
-        setattr(proto.graph_options.rewrite_options, _BFLOAT16, 1)  # On, which has no public name.
+        setattr(proto.graph_options.rewrite_options, _BFLOAT16, 1)  # ON, which has no public name.
     return proto
 
 
@@ -106,13 +110,23 @@ def _within_operations(config: Any, tasks: int) -> int:
 
 
 def configure_eager(config: Any, *, alone: bool, tasks: int = 1) -> None:
-    """Gives the same to what this process, `alone` or with a server, computes eagerly."""
+    """Sets the options of `session_config` for the eager runtime of this process.
+
+    Args:
+      config: the settings.
+      alone: whether this process has no server.
+      tasks: the number of tasks that share the cores of this machine.
+
+    Raises:
+      UserError: the modern runtime cannot use --gpu_memory_fraction without a server, or a server
+        with one thread between operations.
+    """
     if alone and config.gpu_memory_fraction is not None:
         raise UserError(
             f"--gpu_memory_fraction={config.gpu_memory_fraction} needs a server on the modern "
             "runtime; add --strategy=ps or --runtime=legacy, or leave it out"
         )
-    if not alone and config.inter_op_threads == 1:  # It would wait for itself without end.
+    if not alone and config.inter_op_threads == 1:  # The server would wait for itself forever.
         raise UserError(
             "--inter_op_threads=1 leaves a server of the modern runtime no thread to answer others;"
             " give 2 or more, or 0 for one per core"

@@ -1,4 +1,4 @@
-"""A line for a program that defines an experiment and ends without doing anything with it."""
+"""Reports a program that defines an experiment and exits without using it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from compat.errors import UserError
 from compat.processes.command import report
 from compat.runtime import interface
 
-_unused: list[tuple[str, str]] = []  # Name and file of each experiment of the program itself.
+_unused: list[tuple[str, str]] = []  # Name and file of each unused experiment of the program.
 
 
 def defined(cls: type) -> None:
-    """Notes an experiment that a program defines; not in a notebook, where it is used later."""
+    """Notes an experiment that a program defines; a notebook may use it later, so not there."""
     file = getattr(sys.modules["__main__"], "__file__", None)  # Python deletes it before it exits.
     if cls.__module__ == "__main__" and file is not None and not hasattr(sys, "ps1"):
         if not _unused:
@@ -34,7 +34,7 @@ def unused() -> bool:
 
 
 def _report() -> None:
-    # The program has failed before it could, or trains by `compat` itself.
+    # The program failed before it could use the experiment, or trains without it, by `compat`.
     if hasattr(sys, "last_value") or interface.selected() is not None:
         return
     name, file = _unused[-1]

@@ -25,14 +25,17 @@ _CHIEF = "worker 0"
 
 
 def loading() -> ForkServer:
-    """Returns a process that begins to load what the tasks of experiments do, to fork them."""
+    """Returns a process that loads TensorFlow and this package once, and forks tasks."""
     server = ForkServer(["experiments.training.task"])
     server.load({**os.environ, **log_level()})
     return server
 
 
 def this_program() -> Program:
-    """Returns the program of this process, for launching it again as the tasks of a cluster."""
+    """Returns the program that this process runs, in order to start it as the tasks of a cluster.
+
+    Raises a `UserError` in a notebook, which has no program.
+    """
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:  # `python -m`, which gives a package its `__main__` module.
@@ -62,13 +65,24 @@ def launch_local(
 ) -> int:
     """Runs a program once per task of a cluster, on reserved ports; returns the exit code.
 
-    Workers are given the visible GPUs in turn, one each. The program takes the flags of a task, and
-    its server sets SO_REUSEADDR. The exit of worker 0 ends the others, an evaluator's does not.
-    When each task started and ended is recorded in `logdir`, if it is given; no other run gets that
-    folder before all have ended. A `fork_server` may have begun to load TensorFlow.
+    Each worker gets one of the visible GPUs, in turn. The exit of worker 0 ends all other tasks;
+    the exit of an evaluator ends none.
+
+    Args:
+      program: a program that accepts the flags of a task, and whose server sets SO_REUSEADDR.
+      argv: the arguments that all tasks get.
+      num_ps: the number of parameter servers.
+      num_workers: the number of workers.
+      strategy: "ps", or "multi_worker", which needs no parameter server.
+      max_restarts: how often each task that fails is started again.
+      evaluator: whether to start an evaluator as well.
+      out: where the tasks' output is written; None for standard output.
+      logdir: where the start and end of each task are recorded. The folder is locked until all
+        tasks have ended, so that no other run writes to it.
+      fork_server: a process to fork the tasks from; None to start one.
 
     Raises:
-      UserError: a number is too small, the program is no file, or another run is in `logdir`.
+      UserError: a number is too small, the program is not a file, or another run is in `logdir`.
     """
     least_ps = 0 if strategy == "multi_worker" else 1
     for flag, number, least in (
@@ -109,7 +123,7 @@ def describe(
     strategy: str = "ps",
     evaluator: bool = False,
 ) -> list[Command]:
-    """Returns the commands of a cluster as `launch_local` runs them, one per task."""
+    """Returns the commands that `launch_local` runs, one for each task of the cluster."""
     python = [sys.executable, *([str(program)] if isinstance(program, Path) else ["-m", program])]
     hosts = [f"--{job}_hosts=" + ",".join(addresses) for job, addresses in cluster.hosts.items()]
     hosts.append(f"--run_token={uuid.uuid4().hex}")  # Another cluster may get these ports later.

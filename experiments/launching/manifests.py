@@ -1,9 +1,9 @@
-"""What --dry_run prints: lines for a shell, or a manifest for Kubernetes.
+"""Writes what `launch --dry_run` prints: lines for a shell, or a manifest for Kubernetes.
 
-A JobSet gives each pod an index, and a name by which the others reach it; so TF_CONFIG and flags
-are written into the manifest. A TrainJob runs such a JobSet, which its runtime holds: Kubeflow
-Trainer's policy for plain ML sets no environment of its own. For a TFJob the training operator, its
-predecessor, sets TF_CONFIG, and nothing else.
+A JobSet gives each pod an index, and a name by which the others reach it. So TF_CONFIG and flags
+can be written into the manifest. A TrainJob of Kubeflow Trainer runs such a JobSet, which is part
+of its TrainingRuntime; Trainer's policy for plain ML sets no environment variables. A TFJob is for
+Trainer's predecessor, the training operator, which sets TF_CONFIG and nothing else.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _STEP = {f"{_TRAINER}/trainjob-ancestor-step": "trainer"}
 
 
 def shell(commands: Sequence[Command], hosts: Mapping[str, Sequence[str]]) -> str:
-    """Returns a line per task for a shell: environment, program and arguments.
+    """Returns a comment and a line of shell for each task: environment, program and arguments.
 
-    A command has the name "JOB INDEX"; an evaluator is not among the `hosts`.
+    The comment names the task, the name of its command, and its address, unless it is an evaluator.
     """
     lines = []
     for command in commands:
@@ -47,14 +47,14 @@ def shell(commands: Sequence[Command], hosts: Mapping[str, Sequence[str]]) -> st
 
 @dataclass(frozen=True)
 class Pods:
-    """What a manifest starts: a pod for each task of the jobs."""
+    """The pods that a manifest starts, one for each task."""
 
     command: Sequence[str]
-    counts: Mapping[str, int]  # Of tasks, by job, without an evaluator.
-    how: Spelling  # What is added to the command of each task.
+    counts: Mapping[str, int]  # The number of tasks by job, without an evaluator.
+    how: Spelling  # The arguments and variables that tell each task its job and index.
     image: str
     evaluator: bool = False
-    max_restarts: int = 0  # Pods of each job that may fail before the job does.
+    max_restarts: int = 0  # The number of pods of a job that may fail before the job fails.
 
     @property
     def replicas(self) -> dict[str, int]:
@@ -64,8 +64,8 @@ class Pods:
     def template(
         self, job: str, arguments: Sequence[str] = (), env: Sequence[Mapping[str, Any]] = ()
     ) -> dict[str, Any]:
-        """Returns the template of a pod, whose container has the name that the operator wants."""
-        # Of the command, Kubernetes is to replace nothing.
+        """Returns the template of a pod; the operator of TFJobs requires its container's name."""
+        # Kubernetes replaces $(NAME) in a command, unless the dollar sign is doubled.
         words = [*(word.replace("$(", "$$(") for word in self.command), *arguments]
         (local,) = commands({job: [""]}, lambda task: words)
         plain = [{"name": name, "value": value} for name, value in local.env.items()]
@@ -85,16 +85,16 @@ class Pods:
 
 
 def job_set(pods: Pods) -> str:
-    """Returns a JobSet; it has succeeded when the chief or, without one, all workers have."""
+    """Returns a JobSet; it succeeds when the chief or, without a chief, all workers succeed."""
     return _document("jobset.x-k8s.io/v1alpha2", "JobSet", _job_set(pods))
 
 
 def train_job(pods: Pods) -> str:
-    """Returns a TrainJob and its TrainingRuntime, which has the tasks."""
+    """Returns a TrainJob and its TrainingRuntime, which contains the JobSet."""
     body = _job_set(pods)
     nodes = "worker" if "worker" in pods.counts else "chief"
     for job in body["replicatedJobs"]:
-        if job["name"] == nodes:  # What Trainer counts as nodes, by the names that it requires.
+        if job["name"] == nodes:  # Trainer requires this label and name of what it counts as nodes.
             job["template"] = {"metadata": {"labels": _STEP}, **job["template"]}
             job["template"]["spec"]["template"]["spec"]["containers"][0]["name"] = "node"
     runtime = {"mlPolicy": {"numNodes": pods.counts[nodes]}, "template": {"spec": body}}
@@ -114,7 +114,7 @@ def _job_set(pods: Pods) -> dict[str, Any]:
     }
     jobs = []
     for job, count in pods.replicas.items():
-        # A number, so what stands for it is not in quotes.
+        # The index is a number in JSON, so its placeholder has no quotes.
         config = tf_config(hosts, Task(job, 0)).replace('"index": 0', f'"index": {_INDEX}')
         env: list[dict[str, Any]] = [
             {
@@ -137,7 +137,7 @@ def _job_set(pods: Pods) -> dict[str, Any]:
         else:
             codes = {"operator": "In", "values": [UserError.exit_code]}
             spec["podFailurePolicy"] = {"rules": [{"action": "FailJob", "onExitCodes": codes}]}
-            pod["spec"]["restartPolicy"] = "Never"  # The policy asks for it.
+            pod["spec"]["restartPolicy"] = "Never"  # A podFailurePolicy requires it.
         jobs.append({"name": job, "template": {"spec": spec}})
     trainer = "chief" if "chief" in pods.counts else "worker"
     success = {"operator": "All", "targetReplicatedJobs": [trainer]}
@@ -145,7 +145,7 @@ def _job_set(pods: Pods) -> dict[str, Any]:
 
 
 def tf_job(pods: Pods) -> str:
-    """Returns a TFJob; a program with arguments of its task is refused."""
+    """Returns a TFJob; raises a `UserError` if tasks are to get arguments, which differ by pod."""
     if pods.how.arguments:
         raise UserError(
             f"a TFJob sets TF_CONFIG only, and each task is to get {' '.join(pods.how.arguments)}; "
@@ -164,7 +164,7 @@ def tf_job(pods: Pods) -> str:
         "tfReplicaSpecs": specs,
     }
     if "chief" not in pods.counts:
-        spec["successPolicy"] = "AllWorkers"  # Else worker 0 alone.
+        spec["successPolicy"] = "AllWorkers"  # By default, worker 0 alone decides.
     return _document("kubeflow.org/v1", "TFJob", spec)
 
 

@@ -1,4 +1,4 @@
-"""Names the command of a task that is not there, where a cluster is started from terminals."""
+"""Prints the command that starts a missing task, for a cluster that is started from terminals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WAITING = re.compile(r"waiting for \S+ at (\S+):")
 
 
 def command(program: Program, argv: Sequence[str], task: Task) -> str:
-    """Returns the command line of this process for another task, to paste into a terminal."""
+    """Returns the command line of this process, changed to start another task."""
     python = [sys.executable, *([str(program)] if isinstance(program, Path) else ["-m", program])]
     words, rest = [], iter(argv)
     for word in rest:
@@ -31,9 +31,10 @@ def command(program: Program, argv: Sequence[str], task: Task) -> str:
 def announce(
     cluster: ClusterSpec, task: Task, program: Program, argv: Sequence[str]
 ) -> Callable[[str], None]:
-    """Prints that nobody has named the hosts, and how to; returns what prints a server's lines.
+    """Prints that no hosts are named, and the flags that would name them.
 
-    Those about a task that is waited for are followed, once, by the command that starts it.
+    Returns a function that prints a line of a server. If the line says that the server waits for a
+    task, it also prints the command that starts the task, once for each.
     """
     tasks = all_tasks(cluster)
     hosts: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What is shown of an error in a person's own program: their line first, then their frames."""
+"""Shows an error in a user's program: the line of the program first, then only its own frames."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _NOT_OWN = tuple(
         *(str(_PROJECT / package) for package in ("compat", "experiments", "models")),
     )
 )
-# What a message of TensorFlow says of functions and nodes, for which there is a line.
+# Parts of TensorFlow's messages about functions and nodes, in whose place the user's line is shown.
 _BEFORE = re.compile(r".*?^ *Node: '[^']*'\n", re.DOTALL | re.MULTILINE)
 _OF_FUNCTION = re.compile(r"^\s*(\(\d+\) \w+: *|\{\{function_node [^}]*\}\} *)+")
 _NO_REASON = re.compile(r"\s*$|Graph execution error|Detected at node|\d+ root error")
 _OF_NODE = re.compile(r" for '\{\{node [^']*'|\{\{node ([^}]*)\}\}")
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}|\[\[node ([^\s\]]+)")
-# The operation by which a step takes a batch from a stream, and the line before the node at fault.
+# The operation that takes a batch from a stream, and the line before the node that failed.
 _OF_STREAM = re.compile(r"IteratorGetNext(AsOptional)?(_\d+)?(\}\})?\]\]")
 _REASON = re.compile(r"^(.*\S)\n\s*\[\[\{\{node ", re.MULTILINE)
 _OF_ITERATOR = re.compile(r".* with iterator: Iterator::\S*: ")
 _MOST_CHARACTERS = 300
-# What an assertion says that has found the operation at fault.
+# The beginning of the message of --check_numerics, which goes on with the name of the operation.
 FIRST_FAULT = "the first value that is NaN or infinite is made by"
 _REMEDIES = (
     (
@@ -95,7 +95,7 @@ _REMEDIES = (
 
 
 class Frame(NamedTuple):
-    """A line of a program that was being run, in a function."""
+    """A frame of a traceback: a line of a program, and the function that it is in."""
 
     file: str
     line: int
@@ -110,7 +110,11 @@ class Frame(NamedTuple):
 
 
 def described(error: BaseException) -> str | None:
-    """Returns what to show of an error; None if it came through no function or stream of theirs."""
+    """Returns the lines to print for an error; None if no function or stream of the user is in it.
+
+    These are one line with the place and the message, and the frames in the user's program: those
+    that the error came through or, for an error in a graph, those that made the operation.
+    """
     own = [frame for frame in _raised(error) if frame.is_own]
     if not any(frame.function != "<module>" for frame in own):
         own = [frame for frame in _made(error) if frame.is_own]
@@ -119,7 +123,7 @@ def described(error: BaseException) -> str | None:
         last = inside[-1]
         place = f"{os.path.basename(last.file)}:{last.line}, in {last.function}"
     elif _OF_STREAM.search(str(error)):
-        place = "in a stream of data()"  # Whose operations have no line.
+        place = "in a stream of data()"  # A stream's operations do not record their lines.
     else:
         return None
     head = f"{place}: {_message(error)}"
@@ -134,9 +138,9 @@ def _raised(error: BaseException) -> Iterator[Frame]:
 
 
 def _made(error: BaseException) -> Sequence[Frame]:
-    """Returns the frames in which the operation was made that has failed in a graph."""
+    """Returns the frames in which an operation that failed in a graph was made."""
     names = [first or second for first, second in _NODE.findall(str(error))]
-    is_check = FIRST_FAULT in str(error)  # Whose own operation was made by no person.
+    is_check = FIRST_FAULT in str(error)  # Then `error.op` is the check, not the user's operation.
     operation = None if is_check else getattr(error, "op", None)
     graph = tf1.get_default_graph()
     for name in names if operation is None else ():
@@ -155,33 +159,36 @@ def _made(error: BaseException) -> Sequence[Frame]:
 
 
 def _fields(frame: Any) -> Sequence[Any]:
-    """Returns file, line, function and text of a frame, which is a tuple until 2.2 or so."""
+    """Returns file, line, function and text of a frame, a tuple until TensorFlow 2.2 or so."""
     if isinstance(frame, tuple):
         return frame[0], frame[1], frame[2], frame[3] or ""
     return frame.filename, frame.lineno, frame.name, frame.line or ""
 
 
 def _message(error: BaseException) -> str:
-    """Returns the type and the first line of an error, and a remedy where one is known."""
+    """Returns the type and the first line of an error, and a remedy if one is known."""
     text = str(getattr(error, "message", "") or error).strip()
     of_stream = _REASON.search(text) if _OF_STREAM.search(text) else None
     found = [of_stream[1]] if of_stream else _BEFORE.sub("", text).splitlines()
     lines = [_OF_ITERATOR.sub("", _OF_FUNCTION.sub("", line)) for line in found]
     first = next((line for line in lines if not _NO_REASON.match(line)), "")
     first = _OF_NODE.sub(lambda found: found[1] or "", first).strip()
-    first = first.partition(".  ")[0]  # Behind which TensorFlow lists values.
+    first = first.partition(".  ")[0]  # TensorFlow lists values after that.
     if len(first) > _MOST_CHARACTERS:
         first = first[:_MOST_CHARACTERS].rpartition(" ")[0] + " ..."
     remedies = [remedy for pattern, remedy in _REMEDIES if re.search(pattern, text)][:1]
     hints = [*_names(error), *remedies]
     if hints:
-        first = first.partition(". ")[0]  # What follows is advice for programs of other kinds.
+        first = first.partition(". ")[0]  # TensorFlow's advice after that is for other programs.
     said = f"{type(error).__name__}: {first}".rstrip(": ")
     return "; ".join([said.rstrip("."), *hints])
 
 
 def _names(error: BaseException) -> Iterator[str]:
-    """Yields what is in that which the line has taken a wrong name of, such as a batch."""
+    """Yields the names in a mapping, such as a batch, of which the user's line took a wrong one.
+
+    For a batch that is not a mapping, it yields how to name its parts.
+    """
     own = [
         (frame.f_locals, line)
         for frame, number in traceback.walk_tb(error.__traceback__)

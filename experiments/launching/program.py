@@ -1,4 +1,4 @@
-"""A program to launch: its command line, and how it receives its task."""
+"""The program that `launch` starts: its command line, and the arguments that name its task."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from experiments.launching.launcher import loading
 CHOICES = ("auto", "none", "hosts")
 _JOBS = ("chief", "ps", "worker")
 _OWN_COMMANDS = ("compat", "experiments")
-_OPTIONS_WITH_VALUE = ("-W", "-X")  # Of Python.
+_OPTIONS_WITH_VALUE = ("-W", "-X")  # Python's options that are followed by a value.
 _RUN = ["-m", "compat", "run"]
-# TensorFlow's own defaults, for programs that know nothing of us, in place of what we choose.
+# TensorFlow's own defaults, for programs that do not import this package, which sets others.
 _DEFAULTS = {"GRPC_FAIL_FAST": "false", "TF_CPP_MIN_LOG_LEVEL": "0"}
 
 
 def command(words: Sequence[str]) -> list[str]:
-    """Returns a command line, of which this Python runs `-m MODULE`, scripts and `python`."""
+    """Returns the command line of a program; scripts, `-m MODULE` and `python` use this Python.
+
+    Raises a `UserError` if there is no program, or it is not found.
+    """
     if not words:
         raise UserError("no program was given; name it after --, as in -- python train.py")
     first, rest = words[0], list(words[1:])
@@ -46,10 +49,15 @@ def command(words: Sequence[str]) -> list[str]:
 
 
 def task_arguments(choice: str, argv: Sequence[str], jobs: Iterable[str]) -> Spelling:
-    """Returns what each task of a command gets besides its TF_CONFIG.
+    """Returns the arguments that each task gets, in addition to TF_CONFIG in its environment.
 
-    The choice is one of `CHOICES`, or the arguments, with {job}, {index} and the like in braces;
-    else it is a `UserError`. `jobs` are those that the cluster has.
+    Args:
+      choice: one of `CHOICES`, or the arguments themselves, with {job}, {index} and so on.
+      argv: the command line of the program.
+      jobs: the jobs that the cluster has.
+
+    Raises:
+      UserError: the choice is neither.
     """
     found: Sequence[str] = ()
     if "{" in choice:
@@ -72,9 +80,10 @@ def task_arguments(choice: str, argv: Sequence[str], jobs: Iterable[str]) -> Spe
 
 
 def forking(argv: Sequence[str]) -> tuple[dict[str, str], ForkServer | None]:
-    """Returns what is added to the environment of a command, and what forks its tasks.
+    """Returns variables to add to a command's environment, and the process that forks its tasks.
 
-    The latter is None if each has to be started alone; see `compat.scripts.clusters.forkable`.
+    The process is None if each task has to be started anew; see
+    `compat.scripts.clusters.forkable`.
     """
     path, _ = _source(argv)
     found = None if path is None else forkable.survey(path)
@@ -89,7 +98,7 @@ def forking(argv: Sequence[str]) -> tuple[dict[str, str], ForkServer | None]:
 
 
 def _by_source(argv: Sequence[str]) -> Sequence[str]:
-    """Returns the arguments by the flags that a program's source defines, if it shows any."""
+    """Returns the arguments for the flags of a task that a program's source defines; () if none."""
     path, given = _source(argv)
     if path is None:
         return ()
@@ -102,7 +111,7 @@ def _by_source(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _source(argv: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """Returns the Python file that a command runs, if it does, and the file's arguments."""
+    """Returns the Python file that a command runs, or None, and the file's arguments."""
     if not os.path.basename(argv[0]).startswith("python"):
         return None, ()
     words = list(argv[1:])
@@ -123,7 +132,7 @@ def _source(argv: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 
 
 def _module_file(name: str) -> str | None:
-    """Returns the file that `python -m` runs; imports no package, which might load TensorFlow."""
+    """Returns the file that `python -m` runs, without an import, which might load TensorFlow."""
     top, *parts = name.split(".")
     try:
         spec = importlib.machinery.PathFinder.find_spec(top, [os.getcwd(), *sys.path[1:]])

@@ -1,4 +1,4 @@
-"""Runs programs beside each other, each in a process of its own, with its output in a file."""
+"""Runs several programs at the same time, each as a process, with its output in a file."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from experiments.launching.command_line import log_level
 from experiments.launching.launcher import loading
 
 _POLL_SECS = 0.1
-# Between SIGTERM and SIGKILL; longer than what the launcher of a cluster gives its tasks.
+# Between SIGTERM and SIGKILL; longer than the time that the launcher of a cluster gives its tasks.
 _GRACE_SECS = 15.0
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program has ended: its exit code, and its last line, or the last that is an error."""
+    """A program that has ended: its exit code, and its last error line, or else its last line."""
 
     name: str
     code: int
@@ -31,10 +31,10 @@ class Ended:
 
 
 class Programs(ContextManager["Programs"]):
-    """Programs that run at the same time, in `slots`; a context manager that leaves none running.
+    """Runs at most `slots` programs at the same time; a context manager that leaves none running.
 
-    They end with this process, even if SIGKILL ends it. TensorFlow is loaded once for all. If
-    several run at the same time, each has one of the visible GPUs, in turn.
+    They end with this process, even if SIGKILL ends it. TensorFlow is loaded once for all of them.
+    If there are several slots, each uses one of the visible GPUs, in turn.
     """
 
     def __init__(self, slots: int) -> None:
@@ -60,11 +60,11 @@ class Programs(ContextManager["Programs"]):
         self._slots[slot], self._lines[name] = name, ""
 
     def stop(self, name: str) -> None:
-        """Asks a program to end, by SIGTERM and 15 s later SIGKILL."""
+        """Sends SIGTERM to a program, and SIGKILL if it still runs 15 s later."""
         self._children[name][0].stop(time.monotonic() + _GRACE_SECS)
 
     def poll(self) -> list[Ended]:
-        """Waits for output, 0.1 s at most; returns the programs that have ended since."""
+        """Copies new output, waiting at most 0.1 s for it; returns the programs that have ended."""
         readable = [child.output for child, _ in self._children.values() if not child.at_end]
         ready = select.select(readable, [], [], _POLL_SECS)[0]
         ended = []

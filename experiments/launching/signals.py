@@ -1,6 +1,6 @@
-"""Handles the signals to stop: at once or, where work would be lost, after the current steps.
+"""Handles the signals to stop: at once or, if work would be lost, after the current steps.
 
-Those may never finish, where they need a lost task; they are abandoned to exit within 20 s.
+Steps that need a lost task never finish. They are abandoned, so that the process exits within 20 s.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Callable, Iterator
 from compat.errors import Stopped
 from compat.processes import stop_signals
 
-_OVERDUE_SECS = 4.0  # In which most steps and evaluations are done.
+_OVERDUE_SECS = 4.0  # Most steps and evaluations finish within this time.
 _LINGER_SECS = 8.0  # Less than the ten seconds that Docker and our launcher allow before SIGKILL.
-_PATIENCE_SECS = 6.0  # The rest is for finding it, for recording the end, and for Python's exit.
+# Of the 20 s, the others are needed to notice the wait, to record the end and to exit.
+_PATIENCE_SECS = 6.0
 
 
 class Stop:
@@ -32,7 +33,7 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether a stop was requested, as while `deferred`."""
+        """Whether a stop was requested; code inside `deferred` checks this and ends its work."""
         return self._signum is not None
 
     def is_overdue(self) -> bool:
@@ -48,12 +49,13 @@ class Stop:
             self._request(signal.SIGTERM)
 
     def give_up(self, waited: float) -> None:
-        """Abandons a wait for other tasks, `waited` seconds old, once a stop was requested.
+        """Raises `Stopped` if a wait for other tasks and a requested stop are both 6 s old.
 
-        The request has to be old enough as well, so that any later wait is abandoned, too.
+        `waited` is the age of the wait in seconds. After `is_overdue` has interrupted a call, only
+        the age of the request counts.
         """
         age = time.monotonic() - self._requested_at
-        waited = age if self._interrupts else waited  # For the call that was given up before.
+        waited = age if self._interrupts else waited  # The wait began with the interrupted call.
         if self._signum is not None and min(waited, age) >= _PATIENCE_SECS:
             raise Stopped(
                 self._signum,
@@ -62,10 +64,10 @@ class Stop:
             )
 
     def linger(self, needed: Callable[[], bool]) -> None:
-        """Delays the requested stop of a task that serves others until these have finished.
+        """Delays the requested stop of a task that serves others until they have finished.
 
-        Cluster managers ask all tasks to stop at the same time. Raises `Stopped` once others do not
-        need this task any more, or it has waited as long as it can.
+        Cluster managers ask all tasks to stop at the same time. The task calls this repeatedly;
+        after a request it raises `Stopped` once `needed` returns False, or 8 s have passed.
         """
         if self._signum is None:
             return
@@ -83,9 +85,13 @@ class Stop:
     ) -> Iterator[None]:
         """Defers a stop: the body checks `requested`, and leaving it raises `Stopped`.
 
-        `lost` returns the lost peer that caused an error, or None. Where all tasks are asked to
-        stop, some may exit before this one has finished. After the body that `is_last`, a stop
-        has nothing to cut off but what closes the records, which do not last; so nothing does.
+        If the body fails after the request because another task was lost, this is `Stopped` as
+        well: when all tasks are asked to stop, some exit before this one has finished.
+
+        Args:
+          lost: returns the error of a lost task that caused an error, or None.
+          is_last: whether only the records are left to be closed after the body. That is quick, so
+            a first signal does not interrupt it.
         """
         self._deferred = True
         try:
@@ -101,9 +107,9 @@ class Stop:
             raise Stopped(self._signum)
 
     def _handle(self, signum: int, frame: types.FrameType | None) -> None:
-        """Handles a signal: raises if it is the first, unless `deferred`, or a second Ctrl-C.
+        """Handles a signal: raises `Stopped` for the first, unless deferred, or a second Ctrl-C.
 
-        All others ask for what is being done already.
+        Other signals are ignored, as the process is stopping already.
         """
         self._received.append(signum)
         is_first = self._signum is None
@@ -127,5 +133,5 @@ def signals() -> Iterator[Stop]:
         except Exception:
             if stop._raised is None:
                 raise
-            # C code that was calling Python, TensorFlow's say, turns `Stopped` into another error.
+            # C code that calls Python, such as TensorFlow's, turns `Stopped` into another error.
             raise stop._raised from None

@@ -1,15 +1,16 @@
 """Records when each task of a local cluster started and ended, in the log folder of its run.
 
-`tasks.jsonl` has an event a line, in the order of time, over all launches:
+`tasks.jsonl` has a line for each event, in the order of time, over all launches:
 
     {"time": 1700000000.0, "task": "worker 1", "event": "start"}
     {"time": 1700000042.5, "task": "worker 1", "event": "end", "code": 137}
     {"time": 1700000060.0, "task": "worker 0", "event": "updates", "count": 250, "staleness": 0.9,
      "examples": 25000}
 
-Times are in seconds since 1970; `code` is the exit code, 128 + n of a task that signal n ended;
-`examples` are those that the worker has used since the run began, its earlier lives included.
-What asynchronous workers have made they record themselves, or their coordinator does, at the end.
+Times are in seconds since 1970. `code` is the exit code, 128 + n if signal n ended the task. An
+event "updates" is written at the end, by each asynchronous worker or by the coordinator for all:
+`count` is the number of updates since the process was started, `staleness` their mean staleness,
+and `examples` the number of examples that the worker has used in the whole run.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ Event = Dict[str, Any]
 class TaskRecord:
     """Receives the starts and ends of tasks, and adds them to the file of a log folder.
 
-    They are kept until the chief has written to the folder, since it has something to train on.
+    They are held in memory until the chief has written to the folder, which it does only if it has
+    something to train on.
     """
 
     def __init__(self, logdir: str, clock: Callable[[], float] = time.time) -> None:
@@ -39,7 +41,7 @@ class TaskRecord:
         self._kept: list[Event] = []
 
     def __call__(self, task: str, code: int | None) -> None:
-        """Takes the start of a task, or its end with an exit code."""
+        """Receives the start of a task, or its end if `code`, the exit code, is given."""
         end = {"event": "start"} if code is None else {"event": "end", "code": code}
         self._kept.append({"time": self._clock(), "task": task, **end})
         if self._is_begun() and append(self._logdir, self._kept):
@@ -64,7 +66,7 @@ def append(logdir: str, events: list[Event]) -> bool:
 
 
 def read(logdir: str) -> Iterator[Event]:
-    """Yields the events of a log folder, without lines that are none; nothing without a file."""
+    """Yields the events in a log folder; skips lines that are not valid, and a missing file."""
     try:
         with open(os.path.join(logdir, FILE), "rb") as file:
             lines = file.readlines()
