@@ -1,1 +1,1 @@
-"""The record of a run: curves, checkpoints, its completion marker."""
+"""The record of a run: its curves in TensorBoard and MLflow, and its files in the log folder."""

@@ -1,4 +1,4 @@
-"""Callbacks: what is called at the events of a run, several at once."""
+"""Callbacks: objects whose hooks are called at the events of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compat.errors import UserError
 if TYPE_CHECKING:
     from experiments.training.recording.run import Result, Run
 
-# What other libraries call a method that has another name here.
+# Names that other libraries have for a method, and its name here.
 _ELSEWHERE = {
     "callback": "callbacks",
     "configure_callbacks": "callbacks",
@@ -24,39 +24,39 @@ _ELSEWHERE = {
 
 
 class Callback:
-    """What is called at the events of a run; every method does nothing by default.
+    """Has hooks, methods that are called at the events of a run; by default they do nothing.
 
-    An experiment is one itself, and `Experiment.callbacks` returns others:
+    An experiment is a callback itself, and `Experiment.callbacks` returns others:
 
         class Norms(Callback):
             def on_evaluation(self, run, values):
                 weights = run.session.read({"weights": self.weights})
                 run.writer.scalars(run.step, {"norm": np.linalg.norm(weights["weights"])})
 
-    `run.stop("enough")`, in any of them but `on_end`, ends the run early.
+    `run.stop("enough")` in any hook but `on_end` ends the run early.
     """
 
     def on_start(self, run: Run) -> None:
         """Called in the chief when the session is open, before the first update."""
 
     def on_step(self, run: Run, values: Mapping[str, float]) -> None:
-        """Called in the chief with the values of an update that it has seen.
+        """Called in the chief with the values of an update.
 
-        On the modern runtime, and where other workers make updates, it does not see all.
+        It is not called for every update on the modern runtime, or if other workers make updates.
         """
 
     def on_evaluation(self, run: Run, values: Mapping[str, float]) -> None:
-        """Called in the process that evaluates, with its values by name, as "validation/loss"."""
+        """Called in the process that evaluates, with the values by name, as "validation/loss"."""
 
     def on_end(self, run: Run, result: Result) -> None:
         """Called in the chief at the end of a complete run, before the record is closed."""
 
 
 class Callbacks(Callback):
-    """Several callbacks as one, called in their order: the experiment's own methods first.
+    """Several callbacks as one, called in their order; the experiment itself is the first.
 
     Raises:
-      UserError: `Experiment.callbacks` returned something else.
+      UserError: `Experiment.callbacks` did not return a list of callbacks.
     """
 
     def __init__(self, experiment: Any) -> None:
@@ -89,11 +89,11 @@ class Callbacks(Callback):
 
 
 def check_methods(kind: type, base: type) -> None:
-    """Raises a `UserError` for a method that a run cannot call, or does not know.
+    """Raises a `UserError` for a method with wrong arguments, or a hook that no run calls.
 
     Args:
       kind: a subclass of `base`.
-      base: `Experiment` or `Callback`, whose methods have the arguments that they are called with.
+      base: `Experiment` or `Callback`; its methods have the right arguments.
     """
     for name, known in inspect.getmembers(base, inspect.isfunction):
         found = getattr(kind, name)

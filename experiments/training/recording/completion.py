@@ -1,7 +1,7 @@
 """The completion marker: a file in the log folder of a complete run.
 
-A task that starts late, or is started again when all others have exited, would wait for them in
-vain. It finds the marker.
+A task that starts late, or is started again when all others have exited, finds the marker and
+exits. Without it, the task would wait for the others in vain.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from compat.tracking.files import write_atomically
 from experiments.evaluation.best_checkpoint import step_of
 
 FILE = "complete.json"
-_BEYOND = 1 << 63  # No step is there, nor may a file name be as long as any number.
+_BEYOND = 1 << 63  # Steps are less than this; a longer number could not be part of a file name.
 
 
 def write(config: Any, checkpoint: str) -> None:
-    """Writes the marker; the global step may be greater than that of the last checkpoint."""
+    """Writes the marker, with the step of the last checkpoint and the settings."""
     marker = {"step": step_of(checkpoint), "settings": _settings(config.params())}
     write_atomically(os.path.join(config.logdir, FILE), json.dumps(marker) + "\n")
 
 
 def clear(logdir: str) -> None:
-    """Removes the marker, as the run resumes."""
+    """Removes the marker, because the run resumes."""
     with contextlib.suppress(FileNotFoundError):
         os.remove(os.path.join(logdir, FILE))
 
@@ -38,7 +38,7 @@ def step(config: Any) -> int | None:
     if marker is None or _settings(marker["settings"]) != _settings(config.params()):
         return None
     found = int(marker["step"])
-    # One whose checkpoint was deleted starts anew.
+    # If the checkpoint was deleted, the run is not complete: it starts anew.
     return found if (Path(config.logdir) / f"model.ckpt-{found}.index").exists() else None
 
 
@@ -48,7 +48,7 @@ def read(logdir: str) -> dict[str, Any] | None:
         marker = json.loads((Path(logdir) / FILE).read_text("utf-8"))
         found, settings = int(marker["step"]), dict(marker["settings"])
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return None  # A broken one is written again.
+        return None  # A broken marker is overwritten at the end of the run.
     return {"step": found, "settings": settings} if 0 <= found < _BEYOND else None
 
 
@@ -62,7 +62,7 @@ def message(logdir: str, step: int) -> str:
 
 
 def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    """Returns what identifies a run; also of a marker of an earlier release, with its secrets."""
-    settings = redacted(params)
+    """Returns the settings by which a run is identified."""
+    settings = redacted(params)  # Markers of earlier releases still have secrets.
     settings.pop("logdir", None)  # Another machine may have the folder elsewhere.
     return settings

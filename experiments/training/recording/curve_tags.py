@@ -1,7 +1,7 @@
-"""The names of curves in TensorBoard, which orders its pages by them.
+"""Converts the names of curves to their names in TensorBoard, which orders its charts by name.
 
-It sorts charts by name, and those with the same text before the first slash are a group. So each
-measure is a group, of training and validation, and comes before what has no measure to share:
+TensorBoard sorts charts by name, and groups those with the same text before the first slash. So
+each measure is a group, with a chart for training and one for validation:
 
     accuracy/train  accuracy/validation  cost/train  cost/validation  test/cost  train/steps_per_sec
 """
@@ -18,7 +18,7 @@ _OF_THE_RUN = ("learning_rate", "steps_per_sec")
 
 
 def tag_of(name: str) -> str:
-    """Returns the name in TensorBoard of a curve.
+    """Returns the name that a curve has in TensorBoard.
 
     >>> tag_of("train/cost"), tag_of("best_test/cost"), tag_of("learning_rate")
     ('cost/train', 'test/best/cost', 'train/learning_rate')
@@ -32,7 +32,9 @@ def tag_of(name: str) -> str:
 
 
 def name_of(tag: str) -> str:
-    """Returns the name of a curve; one that has another name in TensorBoard stays as it is.
+    """Returns the name of the curve that has the name `tag` in TensorBoard.
+
+    A `tag` that is the name of a curve already stays as it is.
 
     >>> name_of("cost/train"), name_of("train/cost")
     ('train/cost', 'train/cost')

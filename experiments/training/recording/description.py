@@ -15,7 +15,7 @@ TAG = "mlflow.note.content"  # MLflow shows it as the run's Description.
 def text(
     experiment: Any, data: Any, result: Mapping[str, float], step: int, stopped: str | None = None
 ) -> str:
-    """Returns what is trained, on which data, with what result, and how to repeat it, in Markdown.
+    """Returns the description of a run in Markdown: model, data, result, and how to repeat it.
 
     Args:
       experiment: an instance of the experiment.
@@ -43,7 +43,7 @@ def text(
 
 
 def command(experiment: Any) -> str:
-    """Returns what repeats a run into a log folder of its own: a command, or a call of `run`."""
+    """Returns a command that repeats a run in a new log folder; in a notebook, a call of `run`."""
     settings, kind = experiment.settings, type(experiment)
     flags = flags_of(settings)
     if settings.experiment_name == kind.name():
@@ -63,6 +63,6 @@ def command(experiment: Any) -> str:
 
 
 def short(path: str) -> str:
-    """Returns the path from the working directory if it is below it."""
+    """Returns a path relative to the working directory if it is inside of that."""
     relative = os.path.relpath(path)
     return path if relative.startswith(os.pardir) else relative

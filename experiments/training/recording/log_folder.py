@@ -19,7 +19,7 @@ _LONGEST_SILENCE_SECS = 3600.0
 
 
 def newest_checkpoint(logdir: str) -> str | None:
-    """Returns the prefix of the newest checkpoint; None if none can be told at this moment."""
+    """Returns the prefix of the newest checkpoint; None if there is none, or it cannot be read."""
     with contextlib.suppress(UserError, OSError):
         return next(reversed(CheckpointIO(logdir).history()), None)
     return None
@@ -28,7 +28,7 @@ def newest_checkpoint(logdir: str) -> str | None:
 def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -> Monitor:
     """Returns a monitor of a chief whose address is not known, by the files that it writes.
 
-    It gives up when nothing has changed for an hour; clocks of other machines do not count.
+    The chief counts as lost when no file has changed for an hour, by the clock of this machine.
     """
     files_of_chief = [os.path.join(logdir, name) for name in ("checkpoint", LOG)]
     seen: dict[str, tuple[int, int]] = {}
@@ -47,7 +47,7 @@ def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -
     return Monitor(
         {f"the chief of {logdir}": check},
         _LONGEST_SILENCE_SECS,
-        report=lambda line: None,  # Training may take minutes between two records.
+        report=lambda line: None,  # A pause of minutes between two records is normal.
         clock=clock,
     )
 
@@ -63,12 +63,12 @@ class Wait:
         self.begin()
 
     def begin(self) -> None:
-        """Begins anew: what was waited for has come."""
+        """Starts the time of a new wait."""
         self._since = self.clock()
         self._next = _FIRST_REPORT_SECS
 
     def go_on(self, what: str) -> None:
-        """Says so if it is time to."""
+        """Reports a wait for `what` if it is time to."""
         waited = self.clock() - self._since
         if waited >= self._next:
             self._next = 2 * waited

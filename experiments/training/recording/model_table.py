@@ -1,4 +1,4 @@
-"""What a model consists of: its variables with shapes, servers and bytes, as a table."""
+"""Lists the variables of a model with their shapes, servers and bytes, as a table."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ Row = Tuple[str, ...]
 def model_table(
     variables: Mapping[str, Any], server_of: Callable[[Any], str] = task_device
 ) -> list[Row]:
-    """Returns a row for each variable that is trained, one for all others, and the sum.
+    """Returns a row for each trainable variable, one for all others together, and the sum.
 
     Args:
-      variables: by name, as `Runtime.variables` returns them.
+      variables: variables by name, as `Runtime.variables` returns them.
       server_of: returns the device that an operation has, or would have.
 
     Returns:
-      Name, shape, server and bytes, with a header. A variable of unknown shape counts 0 bytes.
+      Rows of name, shape, server and bytes; the first is a header. A variable of unknown shape
+      counts as 0 bytes.
     """
-    # In the order in which they were made, by which a device setter places them.
+    # In the order of their creation, in which a device setter deals them out to servers.
     servers = {name: shortened(server_of(each.op)) for name, each in variables.items()}
     trained = {name: each for name, each in sorted(variables.items()) if each.trainable}
     others = [each for name, each in variables.items() if name not in trained]
@@ -38,14 +39,14 @@ def model_table(
 
 
 def as_text(rows: Sequence[Row]) -> str:
-    """Returns rows as lines with columns of one width."""
+    """Returns rows as lines of text with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]
     return "\n".join(line.rstrip() for line in lines)
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
-    """Returns rows, of which the first is the header, as a table for TensorBoard."""
+    """Returns rows, the first of which is the header, as a Markdown table for TensorBoard."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
 

@@ -1,4 +1,4 @@
-"""Records which program and which class a run is of, so that its log folder alone says it."""
+"""Records the program and the class of a run's experiment in the log folder, for exports."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FILE = "program.json"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the class of an experiment is."""
+    """The place where the class of an experiment is defined."""
 
-    program: str  # Its module, or absolute path of its file; "" of a notebook, which has none.
+    program: str  # The module, or the absolute path of a file; "" for a notebook, which has none.
     experiment: str  # The name of the class.
 
 
@@ -29,13 +29,13 @@ def of(experiment: type) -> Origin:
 
 
 def write(experiment: type, logdir: str) -> None:
-    """Writes `program.json` into a log folder."""
+    """Writes the origin of a class into a log folder, as `program.json`."""
     text = json.dumps(asdict(of(experiment)))
     write_atomically(os.path.join(logdir, FILE), text + "\n")
 
 
 def read(logdir: str) -> Origin | None:
-    """Returns the origin of a run; None of an earlier release, or where the file is not valid."""
+    """Returns the origin of a run; None if `program.json` is missing or not valid."""
     try:
         found = json.loads((Path(logdir) / FILE).read_text("utf-8"))
         origin = Origin(found["program"], found["experiment"])

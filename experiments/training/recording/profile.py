@@ -1,4 +1,4 @@
-"""A trace of some updates by TensorFlow's profiler, for TensorBoard and other viewers."""
+"""Traces some updates by TensorFlow's profiler, for TensorBoard and other viewers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from compat._tensorflow.release import profiler_module
 
 
 class Profile:
-    """Profiles this process while it makes the updates of `--profile_steps`, or the next ones.
+    """Profiles this process while it makes the updates of `--profile_steps`.
 
-    While the chief makes one update the others may make all of them.
+    Other workers may make all of these updates while the chief makes one; then its next updates are
+    profiled.
     """
 
     def __init__(self, settings: Any, say: Callable[[str], object]) -> None:
@@ -25,8 +26,8 @@ class Profile:
         self._missing = settings.profiled is not None
         self._logdir = settings.logdir
         self._say = say
-        self._begun: int | None = None  # At which step.
-        self._over: bool | None = None  # Not known before the first call.
+        self._begun: int | None = None  # The step at which the profile began.
+        self._over: bool | None = None  # Whether it has ended; None before the first call.
 
     def __enter__(self) -> Profile:
         return self
@@ -40,8 +41,8 @@ class Profile:
             )
 
     def call(self, step: int) -> ContextManager[Any]:
-        """Returns the context in which a call makes updates from global step `step` on."""
-        if self._over is None:  # A run may resume behind it.
+        """Returns a context for a call that makes updates from global step `step` on."""
+        if self._over is None:  # A run may resume after the steps to profile.
             self._over = step >= self._last
         if self._begun is not None and step >= self._last:
             self._stop(f"step {step}")
@@ -60,7 +61,8 @@ class Profile:
         for path in set(_files(self._logdir, "*.xplane.pb")) - before:
             folder = os.path.dirname(path)
             traces = glob.glob(os.path.join(glob.escape(folder), "*.trace.json.gz"))
-            trace = traces[0] if traces else _write_trace(path)  # Until 2.4 or so it has one.
+            # Until 2.4 or so, TensorFlow writes a trace as well.
+            trace = traces[0] if traces else _write_trace(path)
             self._say(f"profile from step {begun} to {end}: {trace or path}")
 
 
@@ -84,7 +86,7 @@ def _write_trace(path: str) -> str | None:
 def _events(space: Any) -> Iterator[dict[str, Any]]:
     """Yields the events of an `XSpace` in the Trace Event Format, in microseconds from the first.
 
-    A plane, such as the host, is a process there, and a line of it a thread.
+    A plane, such as the host, becomes a process, and each of its lines a thread.
     """
     first = min((line.timestamp_ns for plane in space.planes for line in plane.lines), default=0)
     for pid, plane in enumerate(space.planes):

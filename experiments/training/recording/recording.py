@@ -31,11 +31,11 @@ from experiments.training.recording.log_folder import newest_checkpoint
 from experiments.training.recording.report import Values
 from experiments.training.recording.run import Result
 
-_LONGEST_NAME = 250  # That every MLflow takes.
+_LONGEST_NAME = 250  # The longest name of a run that every release of MLflow accepts.
 
 
 def check_logdir(logdir: str) -> None:
-    """Sees that the log folder can be made and written to; leaves nothing behind."""
+    """Raises a `UserError` if the log folder cannot be created or written to; changes nothing."""
     whole = os.path.abspath(logdir)
     if whole != whole.encode("utf-8", "replace").decode("utf-8"):
         raise UserError(f"log folder {whole} is not UTF-8; choose another with --logdir")
@@ -46,14 +46,17 @@ def check_logdir(logdir: str) -> None:
 
 
 def system_metrics(settings: Any, task: Task | None) -> ContextManager[None]:
-    """Samples what this task uses, while the context is open; no task is a process alone."""
+    """Records the CPU, memory and network use of a task while the context is open.
+
+    `task` is None for a process that trains alone.
+    """
     task = task or Task("worker", 0)
     place = settings.logdir, f"{task.job}-{task.index}"
     return sampled(lambda: place, settings.system_metrics_every)
 
 
 class Recording:
-    """Opens the writers of a run, and closes them with the status with which it really ended."""
+    """Opens the writers of a run, and closes them with the status with which the run ended."""
 
     def __init__(
         self,
@@ -68,11 +71,11 @@ class Recording:
         self._settings = settings = experiment.settings
         self._logdir = settings.logdir
         self._console = console
-        self._step = step  # From which the run resumes; 0 for a new one.
+        self._step = step  # The global step from which the run resumes; 0 for a new run.
         self._checkpoint = newest_checkpoint(settings.logdir)
         self._status = FAILED
-        self._stopped: str | None = None  # Why it ends early.
-        # Nothing stays of a run that was cut off before its first checkpoint.
+        self._stopped: str | None = None  # The reason for an early end.
+        # -1 removes all records of a run that was killed before its first checkpoint.
         board = Board(settings.logdir, resume_step=step or -1, say=console.say)
         try:
             self._tracker = tracker = Tracker(
@@ -108,9 +111,14 @@ class Recording:
         request: StopRequest | None,
         goes_on: bool = False,
     ) -> None:
-        """Records the graph of a new run; of another one, logs where it resumes, or why not.
+        """Records the graph of a new run; for an old run, logs where it resumes, or why not.
 
-        Streams of data go on behind what was used if this is known, and else begin anew.
+        Args:
+          total_steps: the step at which the run ends; None if it is not known.
+          graph_def: the serialized graph of the training step.
+          request: the request by which the run was stopped early, if it still holds.
+          goes_on: whether streams of data resume after the batches that were used; else they begin
+            anew.
         """
         completion.clear(self._logdir)
         changed = changes(self._settings, self._logdir) if self._step else []
@@ -136,13 +144,13 @@ class Recording:
             self._console.say(line)
 
     def artifact(self, checkpoint: str) -> None:
-        """Keeps a copy of the files of a checkpoint, which is the last one so far."""
+        """Records a copy of the files of a checkpoint, the last one so far."""
         self._checkpoint = checkpoint
         for file in sorted(Path(checkpoint).parent.glob(Path(checkpoint).name + ".*")):
             self.writer.artifact(str(file), folder="checkpoint")
 
     def ended_early(self, request: StopRequest, step: int) -> None:
-        """Records that the run ends at `step`, as it was requested to."""
+        """Records that the run ends early at `step`, because of `request`."""
         self._stopped = request.reason
         end = f"at step {step}: {request.reason}"
         self._console.say(f"early stopping {end}")
@@ -159,15 +167,15 @@ class Recording:
         """Records that the run is complete; returns its result.
 
         Args:
-          step: the last global step that the chief has seen. Other workers may have made updates
-            since, which the checkpoint has.
+          step: the last global step that the chief has seen. The last checkpoint may be of a later
+            step, as other workers make updates, too.
           evaluated: the last values of the validation split.
-          test: those of the test split, which are recorded at the step of the checkpoint.
-          used: how many examples the workers have used.
+          test: the values of the test split, which are recorded at the step of the checkpoint.
+          used: the number of examples that the workers have used, by the names of the curves.
         """
         if self._checkpoint is not None:
             step = max(step, best_checkpoint.step_of(self._checkpoint))
-        # A run that was complete before has these values already, at this very step.
+        # If the run was complete before, these values are already recorded for this step.
         if step > self._step and (test or used):
             self.writer.scalars(step, test)
             self._tracker.scalars(step, used or {})
@@ -176,7 +184,8 @@ class Recording:
             self.writer.texts(step, {"result": table(texts)})
         self._describe({**test, **evaluated}, step)
         self._status = FINISHED
-        # Before the other tasks are told: one that is started again finds them, or the marker.
+        # Written before the other tasks are told, and exit: a task that is started again finds the
+        # others, or the marker.
         if self._checkpoint is not None:
             completion.write(self._settings, self._checkpoint)
         best = CheckpointIO(os.path.join(self._logdir, best_checkpoint.FOLDER)).history()
@@ -205,14 +214,14 @@ class Recording:
         self.writer.artifact(os.path.join(logdir, LOG))
         try:
             self.writer.close(FAILED if error and self._status == FINISHED else self._status)
-        finally:  # Only now MLflow's store is sure to have a short run.
+        finally:  # A short run is sure to be in MLflow's store only after the writer is closed.
             page = run_page(logdir, tracking_uri)
             if page is not None:
                 self._console.say(f"This run:     {page}")
 
 
 def _runnable(command: str) -> str:
-    """Returns the command as it can be pasted: with its path if this environment is not active."""
+    """Returns a command to paste into a shell, with a path if this environment is not active."""
     name, space, rest = command.partition(" ")
     own = shutil.which(name, path=str(Path(sys.executable).parent))
     if own is None or shutil.which(name) == own:

@@ -1,4 +1,4 @@
-"""What the chief does between updates: lines, curves, evaluations, checkpoints, hooks."""
+"""Does the chief's work between updates: lines, curves, evaluations, checkpoints and hooks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from experiments.training.recording.run import Run
 from experiments.training.recording.schedule import Schedule, due
 
 Values = Mapping[str, float]
-_MOST_WEIGHTS = 1_000_000  # A larger variable, such as a table, is not read.
-# The modern runtime delivers the updates that were made during an evaluation all at once, after it.
+_MOST_WEIGHTS = 1_000_000  # A larger variable, such as a table, has no histogram.
+# The speed is measured over this time at least, since the modern runtime reports all updates that
+# were made during an evaluation at once.
 _RATE_SECS = 0.1
 _SLOW_SECS = 2.0  # A shorter evaluation is not worth a line.
 
@@ -45,7 +46,7 @@ def check_finite(values: Values, learning_rate: float, loss_name: str = "loss") 
 
 
 def has_histogram(variable: Any) -> bool:
-    """Whether histograms of a variable are made: it is not too large to be read for that."""
+    """Whether a variable is small enough to be read for a histogram."""
     return 0 < (variable.shape.num_elements() or 0) <= _MOST_WEIGHTS
 
 
@@ -60,30 +61,31 @@ def named(split: str, values: Mapping[str, Any], loss_name: str) -> dict[str, An
 
 @dataclass
 class Reporter:
-    """Receives the values of updates as they come, and does what is due by the schedule."""
+    """Receives the values of updates, and logs, evaluates and saves when the schedule says so."""
 
     experiment: Any
     schedule: Schedule
-    run: Run  # As hooks are given it; its writer takes the curves.
+    run: Run  # The run that hooks receive; its writer receives the curves.
     console: Console
     callbacks: Callback
     measure: Callable[[], dict[str, float]] | None  # Evaluates on the validation split.
-    write_checkpoint: Callable[[], str]  # Returns its prefix.
+    write_checkpoint: Callable[[], str]  # Returns the prefix of the checkpoint.
     read_weights: Callable[[], Mapping[str, np.ndarray]]
-    metrics: Mapping[str, Any] = field(default_factory=dict)  # Those that `measure` evaluates.
-    # Given the checkpoint, the values and the line of each evaluation, if the chief keeps the best.
+    metrics: Mapping[str, Any] = field(default_factory=dict)  # The metrics that `measure` computes.
+    # Called with the checkpoint, the values and the line of each evaluation, if the chief keeps the
+    # best checkpoint.
     select: Callable[[str, Evaluation, str], None] | None = None
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self.step = self.run.step  # The last that was reported.
+        self.step = self.run.step  # The step of the last update that was reported.
         self.loss: float | None = None
-        self.evaluated: dict[str, float] = {}  # By the last evaluation.
-        self._values: Values = {}  # Of the last update.
-        self.request: StopRequest | None = None  # To end the run early.
+        self.evaluated: dict[str, float] = {}  # The values of the last evaluation.
+        self._values: Values = {}  # The values of the last update.
+        self.request: StopRequest | None = None  # The request to end the run early.
         self.evaluated_step = self._line_step = self.step
         self._line_time = self._evaluated_time = self.clock()
-        self._is_slow: bool | None = None  # Of evaluations; not known before the second.
+        self._is_slow: bool | None = None  # Whether evaluations are slow; None before the first.
         self._rated = [(self._line_time, self.step)]  # Points from which speed is measured.
 
     @property
@@ -94,7 +96,7 @@ class Reporter:
         return int(every)
 
     def say_interval(self) -> None:
-        """Logs how often a run is evaluated, where no epoch says it."""
+        """Logs how often a run is evaluated, if its epochs have no known length."""
         settings = self.run.settings
         evaluates = self.measure is not None or settings.early_stopping_patience
         if evaluates and self.schedule.steps_per_epoch is None and not settings.eval_every:
@@ -118,8 +120,8 @@ class Reporter:
         position = schedule.line(before, after)
         every = saving and bool(settings.eval_in_chief)
         selecting = self.select is not None and (every or evaluating)
-        # First: a process that is killed in between has reported nothing that is lost. While the
-        # chief makes one update the others may make hundreds, so `before` may be long ago.
+        # The checkpoint is written first: if the process is killed later, it has reported nothing
+        # that is lost. `before` may be hundreds of updates ago, if other workers are faster.
         prefix = self.write_checkpoint() if saving or selecting else None
         line = "" if position is None else self._line(*position, values["loss"])
         if line and not (evaluating or selecting):
@@ -129,12 +131,12 @@ class Reporter:
         self.callbacks.on_step(replace(self.run, step=after), values)
         if evaluating or selecting:
             self.evaluate(prefix, line)
-        # A file of the log folder, which may be another machine's: not at each update.
+        # Not at each update, as it reads a file of the log folder, which may be on another machine.
         if saving or evaluating or writing or position is not None or self.run.stop_requests:
             self.read_request()
 
     def read_request(self) -> None:
-        """Finds out whether the run is to end early."""
+        """Reads the request to end the run early, if there is one, from the log folder."""
         self.request = early_stopping.read(self.run.logdir)
 
     def _line(self, epoch: int, batch: int, loss: float) -> str:
@@ -147,7 +149,7 @@ class Reporter:
 
     def _write_summary(self, values: Values) -> None:
         now = self.clock()
-        apart = ("learning_rate", "examples_seen")  # The latter is one worker's own.
+        apart = ("learning_rate", "examples_seen")  # examples_seen counts only this worker's.
         others = {name: v for name, v in values.items() if name not in apart}
         scalars = named("train", others, self.experiment.loss_name)
         scalars["learning_rate"] = values.get("learning_rate", self.run.settings.learning_rate)
@@ -160,13 +162,16 @@ class Reporter:
         self.run.writer.scalars(self.step, scalars)
 
     def evaluate(self, prefix: str | None = None, line: str = "") -> None:
-        """Evaluates the weights as they are now, which a checkpoint just written may have.
+        """Evaluates the current weights.
 
-        The values are shown behind `line`, that of the last update, if they are of the same step.
+        Args:
+          prefix: prefix of a checkpoint that was just written with these weights, if any.
+          line: the line of the last update. The values are printed after it if they are of the same
+            step.
         """
         begun = self.clock()
         values = {} if self.measure is None else self.measure()
-        # Other workers may have made updates since; the checkpoint has the step of its name.
+        # Other workers may have made updates since the checkpoint, whose step is in its name.
         step = int(values.pop("global_step", -1))
         found = step if prefix is None else step_of(prefix)
         if line and (step <= self.evaluated_step or found != self.step):
@@ -198,17 +203,17 @@ class Reporter:
                 "--eval_every makes fewer, --evaluator makes them in a process beside a cluster"
             )
             self._is_slow = True
-        self._is_slow = bool(self._is_slow)  # The first has to be built.
+        self._is_slow = bool(self._is_slow)  # The first evaluation is slow, as it has to be built.
 
     def losses(self) -> dict[str, float]:
-        """Returns the last loss by what it is of: of validation, or else of one batch."""
+        """Returns the last loss of the validation or, without one, of a batch, by a title."""
         evaluated = self.evaluated.get(f"validation/{self.experiment.loss_name}")
         if evaluated is not None:
             return {f"validation, step {self.evaluated_step}": evaluated}
         return {} if self.loss is None else {f"one batch, step {self.step}": self.loss}
 
     def _charts(self) -> dict[str, list[str]]:
-        """Returns the names of the curves that share a chart: of training and of validation."""
+        """Returns the curves of each chart: those of one value for training and validation."""
         trained = named("train", self._values, self.experiment.loss_name)
         charts: dict[str, list[str]] = {}
         for curve in sorted(self.evaluated):

@@ -1,4 +1,4 @@
-"""What an experiment's hooks are given, and what a run returns."""
+"""The run that an experiment's hooks receive, and the result that a run returns."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from experiments.training.recording.curve_tags import name_of
 
 @dataclass(frozen=True)
 class Run:
-    """A run in progress, as a hook of the experiment sees it.
+    """A run in progress, as a hook of the experiment receives it.
 
     Attributes:
-      step: the global step at which the hook is called; what is written belongs to it.
-      settings: of the experiment.
+      step: the global step at which the hook is called, for records that it writes.
+      settings: the settings of the experiment.
       session: runs steps and reads variables.
-      writer: takes scalars, images, texts, histograms and figures, for TensorBoard and MLflow.
+      writer: writes scalars, images, texts, histograms and figures to TensorBoard and MLflow.
       logdir: the log folder.
-      stop_requests: those that `stop` has made in this process.
+      stop_requests: the requests that `stop` has made in this process.
     """
 
     step: int
@@ -36,13 +36,14 @@ class Run:
     stop_requests: list[StopRequest] = field(default_factory=list, repr=False)
 
     def stop(self, reason: str) -> None:
-        """Ends the run early, in all its tasks, as early stopping does: saved, tested, complete.
+        """Ends the run early in all its tasks, like early stopping.
 
-        Updates that are being made are finished. From an evaluator, the chief receives it when it
-        next logs a line, writes a summary, evaluates or saves.
+        Updates in progress are finished; then the run is saved, tested and complete. If an
+        evaluator calls this, the chief notices it when it next logs a line, writes a summary,
+        evaluates or saves.
 
         Args:
-          reason: in a few words, for a line, MLflow's tag `early_stopping` and `Result.stopped`.
+          reason: a few words for the log, MLflow's tag `early_stopping` and `Result.stopped`.
 
         Raises:
           UserError: the log folder cannot be written to.
@@ -55,16 +56,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """What a complete run has reached.
+    """The result of a complete run.
 
     Attributes:
-      step: the global step.
-      metrics: of the last evaluation of each split, as "validation/loss" and "test/accuracy", and
-        of the test split by the best checkpoint, as "best_test/accuracy".
+      step: the global step at the end.
+      metrics: the values of the last evaluation of each split, as "validation/loss" and
+        "test/accuracy", and of the best checkpoint on the test split, as "best_test/accuracy".
       checkpoint: prefix of the last checkpoint, None if there is none.
-      best_checkpoint: prefix of the best checkpoint by the monitor, None where none was chosen.
-      run_id: of MLflow, None as long as its store has not taken the run.
-      logdir: the log folder, of which `history` are the curves.
+      best_checkpoint: prefix of the best checkpoint by the monitor, None if none was kept.
+      run_id: the id of the run in MLflow, None until MLflow's store has received the run.
+      logdir: the log folder, whose curves `history` returns.
       stopped: why the run ended early, None if it did not.
     """
 
@@ -78,9 +79,9 @@ class Result:
 
     @property
     def history(self) -> dict[str, list[tuple[int, float]]]:
-        """The curves of the run by name, as "train/loss": pairs of step and value.
+        """The curves of the run by name, as "train/loss", each a list of (step, value).
 
-        They are read from the log folder, so those of a run that was resumed are whole.
+        They are read from the log folder, so they include the part before the run was resumed.
         """
         curves: dict[str, list[tuple[int, float]]] = {}
         for path in event_files(self.logdir):

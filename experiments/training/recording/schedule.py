@@ -5,31 +5,33 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-_LEAST_LOOP = 5  # Smaller ones would meet a line to the update, and cost a call for each.
-_LOOPS_LEFT = 20  # Of each worker, at least, when one begins a loop of several updates.
+# The fewest updates in a call of several. Smaller calls would end exactly where a line is due, but
+# there would be nearly a call for each update.
+_LEAST_LOOP = 5
+_LOOPS_LEFT = 20  # Calls that each worker has left, at least, if a call makes several updates.
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The course of a run, as a function of the global step alone.
+    """Says when a run logs, saves and ends, by the global step alone.
 
-    So a resumed run, and a chief that sees only every hundredth update of its cluster, know where
-    they are without counting.
+    So a resumed run, and a chief that sees only every hundredth update of its cluster, need no
+    counts of their own.
     """
 
-    batches_per_epoch: int | None  # Of each worker; None of a stream of unknown length.
-    num_workers: int  # Each passes over the training set.
-    total_steps: int | None  # After so many updates of all workers it ends; None: with its data.
-    steps_per_loop: int  # The most updates between two checks of the chief.
+    batches_per_epoch: int | None  # Of each worker; None for a stream of unknown length.
+    num_workers: int  # Workers that each pass over the whole training set.
+    total_steps: int | None  # Updates of all workers after which it ends; None: with its data.
+    steps_per_loop: int  # The most updates in a call of TensorFlow, between the chief's checks.
     log_every: int  # Batches of each worker between two lines.
-    intervals: tuple[int, ...] = ()  # Updates between two of what else the chief has to do.
-    stops: tuple[int, ...] = ()  # Steps at which a call ends as well.
-    known_steps: int | None = None  # Updates of a run that ends with its data, where known.
-    num_loops: int = 1  # How many are run at a time, which share the updates up to the next stop.
+    intervals: tuple[int, ...] = ()  # Updates between two summaries, evaluations or checkpoints.
+    stops: tuple[int, ...] = ()  # Other steps at which a call has to end.
+    known_steps: int | None = None  # Updates of a run that ends with its data, if known.
+    num_loops: int = 1  # Asynchronous workers, which make calls at the same time.
 
     @property
     def steps_per_epoch(self) -> int | None:
-        """Updates until every worker has passed over the training set once."""
+        """Updates in which every worker passes over the training set once; None if unknown."""
         return self.batches_per_epoch and self.batches_per_epoch * self.num_workers
 
     @property
@@ -39,7 +41,7 @@ class Schedule:
 
     @property
     def last_step(self) -> int | None:
-        """The step of the last update; of data whose end is known, unless a worker is lost."""
+        """The step of the last update, None if unknown. If a worker is lost, data end earlier."""
         return self.known_steps if self.total_steps is None else self.total_steps
 
     def is_over(self, step: int) -> bool:
@@ -47,7 +49,7 @@ class Schedule:
         return self.total_steps is not None and step >= self.total_steps
 
     def loop_size(self, step: int) -> int:
-        """Returns how many updates to schedule at `step`: up to what is due next, or the end."""
+        """Returns how many updates to make from `step` on: up to the next thing due, or the end."""
         batches = step // self.num_workers
         next_epoch = (batches // self._epoch + 1) * self._epoch
         next_line = min(self._last_line(batches) + self.log_every, next_epoch)
@@ -60,7 +62,7 @@ class Schedule:
             return min(self.steps_per_loop, min(stops) - step)
         share = max(_LEAST_LOOP, (min(stops) - step) // self.num_loops)
         if self.total_steps is not None:
-            # The others are not to end the run while a slow worker is in a loop.
+            # So that other workers do not end the run while a slow one is still in a call.
             share = min(share, (self.total_steps - step) // (_LOOPS_LEFT * self.num_loops))
         if share < _LEAST_LOOP:
             return 1
@@ -69,8 +71,8 @@ class Schedule:
     def line(self, before: int, after: int) -> tuple[int, int] | None:
         """Returns epoch and batch for the console if a line is due between two steps, else None.
 
-        Both are those of one worker and count from 1; a line is due after every `log_every`
-        batches, at the end of an epoch and of the run.
+        Both count from 1, for one worker. A line is due after every `log_every` batches, at the end
+        of an epoch, and at the end of the run.
         """
         if self.last_step is not None and before < self.last_step <= after:
             batches = max(1, self.last_step // self.num_workers)
@@ -83,7 +85,7 @@ class Schedule:
 
     @property
     def _epoch(self) -> int:
-        """Batches of each worker in an epoch, which does not end where its length is not known."""
+        """Batches of each worker in an epoch; if that is unknown, more than a run ever has."""
         return self.batches_per_epoch or sys.maxsize
 
     def _last_line(self, batches: int) -> int:

@@ -1,7 +1,7 @@
-"""What each worker had used of its data at each checkpoint: `seen.json` in the log folder.
+"""Records how much data each worker had used at each checkpoint, in `seen.json` of the log folder.
 
-A run that resumes goes on behind that. An entry is counted before its checkpoint is written, so a
-batch may be used again, and none is left out:
+A run that resumes skips these data. An entry is counted before its checkpoint is written, so a
+batch may be used again, and none is left out. Batches and examples, by step and worker:
 
     {"30": {"worker 0": [10, 1000], "worker 1": [20, 2000]}}
 """
@@ -22,7 +22,7 @@ _BEYOND = 1 << 53
 
 
 def write(logdir: str, checkpoint: str, seen: Seen) -> None:
-    """Adds what was used before a checkpoint; entries of those that are deleted are left out."""
+    """Adds an entry for a checkpoint; removes the entries of checkpoints that were deleted."""
     kept = {str(step_of(prefix)) for prefix in CheckpointIO(logdir).history()}
     entries = {step: found for step, found in _entries(logdir).items() if step in kept}
     entries[str(step_of(checkpoint))] = {name: list(both) for name, both in seen.items()}
@@ -30,9 +30,9 @@ def write(logdir: str, checkpoint: str, seen: Seen) -> None:
 
 
 def read(logdir: str, step: int, workers: Sequence[str]) -> Seen | None:
-    """Returns what these workers had used when a checkpoint was written; None if nobody knows.
+    """Returns how much data these workers had used at a checkpoint; None if it is not known.
 
-    So it is where the workers were others: they had other shards.
+    It is not known if the run had other workers then, since these had other shards of the data.
     """
     known = [int(found) for found in _entries(logdir) if found.isdigit() and int(found) <= step]
     if not known:
@@ -50,5 +50,5 @@ def _entries(logdir: str) -> dict[str, Any]:
     try:
         found = json.loads(Path(logdir, FILE).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
-        return {}  # It is written again.
+        return {}  # `write` replaces a broken file.
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,7 @@
-"""Counts what each worker has used and made: batches and examples of the run, updates of a life."""
+"""Counts the batches and examples that each worker has used, and the updates that it has made.
+
+Batches and examples count from the beginning of the run, updates from the start of the process.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +20,23 @@ Seen = Dict[str, Tuple[int, int]]
 
 @dataclass
 class _Count:
-    updates: int = 0  # In this life of the process that counts.
+    updates: int = 0  # Since this process was started.
     calls: int = 0
-    staleness: float = 0.0  # Its sum over calls.
+    staleness: float = 0.0  # The sum of the staleness of the calls.
     batches: int = 0  # In the whole run.
     examples: int = 0
-    before: int = 0  # Examples of earlier lives.
-    counted: float = 0.0  # What the worker has counted last, from 0 in each life.
+    before: int = 0  # Examples that were used before the worker was last restarted.
+    counted: float = 0.0  # The last `examples_seen` of the worker, which a restart sets to 0.
 
 
 @dataclass
 class Tally:
-    """Receives updates as a session makes them; a coordinator's are those of all workers.
+    """Counts the updates that a session reports; a coordinator's session reports all workers'.
 
     Attributes:
-      workers: the names of all that have a shard of the data, in the order of the shards.
-      own: the name of the one that this process is; None in a coordinator.
-      batch_size: examples of a batch, where the batches do not differ.
+      workers: the names of all workers that have a shard of the data, in the order of the shards.
+      own: the name of the worker that this process is; None in a coordinator.
+      batch_size: the number of examples in a batch, for steps that do not return `examples_seen`.
     """
 
     workers: Sequence[str]
@@ -42,9 +45,9 @@ class Tally:
     _found: dict[str, _Count] = field(default_factory=dict)
 
     def add(self, worker: int | None, number: int, values: Mapping[str, Any]) -> None:
-        """Takes updates that a worker has made; `values` are those of the last.
+        """Counts updates that a worker has made; `values` are the values of the last of them.
 
-        Those of a worker that TensorFlow does not show are counted under no name.
+        Updates of an unknown worker are counted under the name "".
         """
         name = self.own or ("" if worker is None else self.workers[worker])
         found = self._found.setdefault(name, _Count())
@@ -56,13 +59,13 @@ class Tally:
         if counted is None:
             found.examples += number * self.batch_size
             return
-        if counted < found.counted:  # The worker has begun anew.
+        if counted < found.counted:  # The worker was restarted.
             found.before += int(found.counted)
         found.counted = counted
         found.examples = found.before + int(counted)
 
     def resume(self, seen: Seen) -> None:
-        """Takes what workers had used before this process counts."""
+        """Sets how much data workers had used before this process was started."""
         for name, (batches, examples) in seen.items():
             if name != self.own and self.own is not None:
                 self.take(name, (batches, examples))
@@ -71,17 +74,17 @@ class Tally:
             count.batches, count.examples, count.before = batches, examples, examples
 
     def take(self, name: str, seen: tuple[int, int] | None) -> None:
-        """Takes what another worker has announced, if it has."""
+        """Sets how much data another worker has used, unless `seen` is None."""
         if seen is not None:
             self._found.setdefault(name, _Count()).batches = seen[0]
             self._found[name].examples = seen[1]
 
     def batches(self, worker: int) -> int:
-        """Returns how many batches a worker has used, as far as is known here."""
+        """Returns how many batches a worker has used, as far as this process knows."""
         return self._found.get(self.workers[worker], _Count()).batches
 
     def seen(self) -> Seen:
-        """Returns what each worker has used; "" is any of them."""
+        """Returns how much data each worker has used, by name; "" stands for unknown workers."""
         return {name: (c.batches, c.examples) for name, c in sorted(self._found.items())}
 
     def examples(self) -> dict[str, float]:
@@ -92,9 +95,9 @@ class Tally:
         return {"examples_seen": sum(seen.values()), **several}
 
     def record(self, logdir: str) -> None:
-        """Adds this life's numbers to the record of the run, where this task sees its log folder.
+        """Adds the counts of this process to `tasks.jsonl`, if it can see the run's log folder.
 
-        Those of a task that is killed are not recorded.
+        This is called at the end, so a task that is killed records nothing.
         """
         if not os.path.isfile(os.path.join(logdir, SETTINGS)):
             return

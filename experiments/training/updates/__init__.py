@@ -1,1 +1,1 @@
-"""How a step updates variables: optimizers, and which of them updates what."""
+"""How a step updates variables: learning rate, gradients, optimizers and their variables."""

@@ -1,6 +1,6 @@
-"""A batch in parts, which are computed one after the other, and the mean of their gradients.
+"""Splits a batch into parts that are computed one after the other, and averages their gradients.
 
-So an update of many examples needs the memory of a few.
+So an update with many examples needs only the memory of a few.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from compat import tf
 
 
 def batch_size(batch: Any) -> Any:
-    """Returns the number of examples: the first dimension of the first tensor that has one."""
+    """Returns the number of examples in a batch: the first dimension of its first non-scalar."""
     for first in tf.nest.flatten(batch, expand_composites=False):
         if isinstance(first, tf.SparseTensor):
             return first.dense_shape[0]
@@ -24,11 +24,12 @@ def batch_size(batch: Any) -> Any:
 
 
 def in_parts(batch: Any, number: int) -> list[tuple[Any, Any]]:
-    """Returns parts of a batch, each with its share of the examples.
+    """Returns parts of a batch, as pairs of the part's share of the examples and the part.
 
     Args:
-      batch: tensors, also sparse and ragged ones, in any structure; scalars are in each part.
-      number: of parts, as equal as can be; a small batch of a stream leaves some empty.
+      batch: tensors, also sparse and ragged ones, in any structure; each part has all scalars.
+      number: the number of parts. Their sizes differ by 1 at most; if a batch of a stream has fewer
+        examples than that, some parts are empty.
     """
     if number == 1:
         return [(1.0, batch)]
@@ -42,7 +43,7 @@ def in_parts(batch: Any, number: int) -> list[tuple[Any, Any]]:
 
 
 def _known_size(batch: Any) -> Any:
-    """Returns the number of examples, as a number of Python where the graph has it."""
+    """Returns the number of examples: an int if the shapes in the graph have it, else a tensor."""
     for first in tf.nest.flatten(batch, expand_composites=False):
         if tf.is_tensor(first) and first.shape.rank and first.shape.as_list()[0] is not None:
             return first.shape.as_list()[0]
@@ -60,7 +61,7 @@ def _cut(tensor: Any, first: Any, last: Any) -> Any:
 
 
 def weighted(values: Sequence[Any], shares: Sequence[Any]) -> Any:
-    """Returns the sum of tensors, each times a share; a share of 0 makes 0 of NaN, too."""
+    """Returns the sum of tensors, each times its share; with a share of 0, even NaN counts as 0."""
     parts = [tf.math.multiply_no_nan(v, tf.cast(s, v.dtype)) for v, s in zip(values, shares)]
     return tf.add_n(parts)
 
@@ -68,9 +69,14 @@ def weighted(values: Sequence[Any], shares: Sequence[Any]) -> Any:
 def mean_gradients(
     gradients: Sequence[Mapping[Any, Sequence[Any]]], shares: Sequence[Any]
 ) -> list[list[Any]]:
-    """Returns (gradient, variable) of each loss, by those of the parts of a batch.
+    """Returns the pairs (gradient, variable) of a batch, a list of them for each loss.
 
-    Sparse gradients stay sparse: rows that several parts have read are there several times.
+    Sparse gradients stay sparse: if several parts of the batch have read a row, it occurs several
+    times.
+
+    Args:
+      gradients: for each part of the batch, the pairs by the name of the loss.
+      shares: the share of the examples of each part.
     """
     if len(gradients) == 1:
         return [[*pairs] for pairs in gradients[0].values()]

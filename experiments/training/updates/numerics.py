@@ -17,13 +17,13 @@ _OF_GRADIENT = re.compile(r"(?:.*/)?gradients(?:_\d+)?/(.+?)_grad(?:_\d+)?/")
 def check(operations: Sequence[Any]) -> Any:
     """Returns an operation that fails with the name of the first operation at fault, if any.
 
-    That is one that makes NaN of numbers, or an infinite value of finite ones. TensorFlow's
-    `add_check_numerics_ops` checks operations side by side, so it may name any of those behind the
-    first one; and it takes a mask of -inf, which many losses have, for a fault. The error is an
-    `InvalidArgumentError`.
+    An operation is at fault if it makes a NaN although its inputs have none, or an infinite value
+    although its inputs are finite. The error is an `InvalidArgumentError`. TensorFlow's
+    `add_check_numerics_ops` runs its checks in any order, so it may name a later operation than the
+    first one; and it fails for a mask of -inf, which many losses have.
 
     Args:
-      operations: of a graph, in the order in which they were made.
+      operations: operations of a graph, in the order in which they were made.
     """
     at_fault: list[Any] = []
     names: list[str] = []
@@ -37,14 +37,17 @@ def check(operations: Sequence[Any]) -> Any:
         at_fault.append(tf.logical_or(makes_nan, makes_inf))
         names.append(_described(op.name))
     flags = tf.stack([tf.constant(False), *at_fault])
-    first = tf.argmax(tf.cast(flags, tf.int32))  # The first of the largest.
+    first = tf.argmax(tf.cast(flags, tf.int32))  # The index of the first flag that is set.
     name = tf.gather(tf.constant(np.array(["", *names])), first)
     said = tf.strings.join([FIRST_FAULT + " ", name])
     return tf.debugging.Assert(tf.logical_not(tf.reduce_any(flags)), [said])
 
 
 def _described(name: str) -> str:
-    """Returns what an error says of an operation; of a gradient's, the operation that it is of."""
+    """Returns the name of an operation for an error; for one of a gradient, the forward operation.
+
+    The double braces are TensorFlow's, by which the line that made the operation is found.
+    """
     found = _OF_GRADIENT.match(name)
     return f"{{{{node {found[1]}}}}}, in its gradient" if found else f"{{{{node {name}}}}}"
 
@@ -58,6 +61,6 @@ def _is_not_finite(tensor: Any) -> Any:
 
 
 def _any(is_one: Any, tensors: list[Any]) -> Any:
-    """Returns whether an element of one of the tensors is one of these."""
+    """Returns whether `is_one` is true for an element of any of the tensors."""
     found = [tf.reduce_any(is_one(tensor)) for tensor in tensors]
     return tf.reduce_any(tf.stack(found)) if found else tf.constant(False)

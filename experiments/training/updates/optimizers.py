@@ -1,4 +1,4 @@
-"""Optimizers by name, and what is done to gradients before they are applied."""
+"""Creates optimizers by name, and decays and clips gradients."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from compat.contrib.opt.decay import AdamWOptimizer
 
 
 def create(name: str, learning_rate: Any, weight_decay: float = 0.0) -> Any:
-    """Returns an optimizer by its name: those of `tf.compat.v1.train`, AdamW, and two for tables.
+    """Returns a new optimizer by its name, one of `tf.compat.v1.train`, AdamW, or two for tables.
 
-    `weight_decay` is that of AdamW, as in PyTorch and Keras: an update takes this share of a
-    variable, times the learning rate. Others decay by `regularised`.
+    `weight_decay` is for AdamW alone, as in PyTorch and Keras: an update subtracts this share of
+    each variable, times the learning rate. For other optimizers `regularised` adds the decay.
     """
     makers = {
         "sgd": tf1.train.GradientDescentOptimizer,
@@ -37,11 +37,11 @@ def create(name: str, learning_rate: Any, weight_decay: float = 0.0) -> Any:
 def regularised(
     pairs: Sequence[tuple[Any, Any]], weight_decay: float, clip_norm: float
 ) -> list[tuple[Any, Any]]:
-    """Adds weight decay to gradients, and clips them to a global norm; 0: neither.
+    """Adds weight decay to gradients, and clips them to a global norm; 0 turns either off.
 
-    Decay adds a part of each variable to its gradient; of a sparse one only to the rows that the
-    batch has read. Source of the clipping: Pascanu et al., On the difficulty of training recurrent
-    neural networks, 2013.
+    Decay adds `weight_decay` times each variable to its gradient; to a sparse gradient, only for
+    the rows that the batch has read. Source of the clipping: Pascanu et al., On the difficulty of
+    training recurrent neural networks, 2013.
     """
     gradients, variables = [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
     if weight_decay:
@@ -63,7 +63,7 @@ def _decayed(gradient: Any, variable: Any, weight_decay: float) -> Any:
 
 
 class Every(tf1.train.Optimizer):
-    """An optimizer that leaves all steps out but each n-th."""
+    """An optimizer that applies another one in every `steps`-th step, and nothing in the others."""
 
     def __init__(self, steps: int, optimizer: Any) -> None:
         super().__init__(use_locking=False, name=f"every_{steps}_steps")
@@ -72,8 +72,9 @@ class Every(tf1.train.Optimizer):
 
     def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
         if self._count is None:
-            # Of its own: a worker's updates between two messages are not in the global step.
-            with tf.init_scope():  # As slots are, where this is a branch of a condition.
+            # It has its own count, since the global step does not count the updates that a worker
+            # makes between two messages. Like slots, the count is made outside of a branch.
+            with tf.init_scope():
                 self._count = tf.Variable(np.int64(0), trainable=False, name=self.get_name())
         with tf1.device(self._count.device):
             counted = self._count.assign_add(1, read_value=False)
@@ -100,8 +101,8 @@ class Every(tf1.train.Optimizer):
 class RowwiseAdagrad(tf1.train.AdagradOptimizer):
     """Adagrad with one accumulator for each row of a table, of the mean of its squared gradients.
 
-    So a table of width 64 takes 1/64 of Adagrad's memory beside it. What has a dense gradient has
-    an accumulator for each of its numbers, as in Adagrad.
+    So for a table of width 64, the accumulators need 1/64 of the memory that Adagrad needs. A
+    variable with a dense gradient has an accumulator for each of its numbers, as in Adagrad.
 
     Source: Naumov et al., Deep Learning Recommendation Model for Personalization and Recommendation
     Systems, 2019, whose code has it as `RowWiseSparseAdagrad`.
@@ -137,9 +138,9 @@ class RowwiseAdagrad(tf1.train.AdagradOptimizer):
 
 
 def _with_own_slice(slot: Any) -> None:
-    """Makes a part of a slot with one dimension a part of a whole with one dimension.
+    """Corrects the full shape that is recorded for one part of a slot with a single dimension.
 
-    TensorFlow 1.15 gives it the shape of the table; remove with that line.
+    TensorFlow 1.15 records the shape of the table there; remove this with that release.
     """
     part = private.slice_info(slot)
     if part is not None and len(part.full_shape) > 1:

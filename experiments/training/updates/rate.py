@@ -17,15 +17,15 @@ def scheduled(settings: Any, step: Any, total_steps: int | None) -> Any:
     without restarts; Goyal et al., Accurate, large minibatch SGD, 2017.
 
     Args:
-      settings: of the run.
-      step: the updates before this one, an integer scalar.
-      total_steps: updates of the whole run; None where nothing says how many there are.
+      settings: the settings of the run.
+      step: the number of updates before this one, an integer scalar.
+      total_steps: the number of updates of the whole run; None if it is not known.
 
     Returns:
-      A float where it is constant, else a float32 scalar.
+      A float if the rate is constant, else a float32 scalar.
 
     Raises:
-      UserError: a cosine has no last step, or the warm-up is as long as the run.
+      UserError: the last step of a cosine is not known, or the warm-up is as long as the run.
     """
     warmup = settings.warmup_steps
     if total_steps is not None and warmup >= total_steps:

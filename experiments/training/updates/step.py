@@ -1,4 +1,4 @@
-"""One update, evaluation or prediction of an experiment: a batch in, tensors by name out."""
+"""Builds the updates, evaluations and predictions of an experiment: from a batch to tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.training.updates.accumulation import batch_size, in_parts, mean
 from experiments.training.updates.numerics import check
 from experiments.training.updates.update import Update, Updates, updates_of
 
-# Names of a training step's values that are not the experiment's own.
+# Names of values that a training step adds to the outputs of the experiment.
 _RESERVED = {
     "examples",
     "examples_seen",
@@ -42,13 +42,21 @@ def training_step(
     remote: bool = False,
     counts: bool = False,
 ) -> Callable[[Any], dict[str, Any]]:
-    """Returns the function of a batch that makes one update, which the global step counts.
+    """Returns a function of a batch that makes one update, and increments the global step.
 
-    It returns `loss` and the scalars among the experiment's outputs, of the batch before the
-    update, `learning_rate` and, if `stale`, `staleness`: how many updates of other workers came
-    between reading the variables and updating them. `wrap` makes of the optimizer the one that is
-    used, such as `SyncReplicasOptimizer`; `remote` variables are on parameter servers. If it
-    `counts`, `examples_seen` is how many examples this worker has used since it was started.
+    The function returns a dict with `loss` and the scalar outputs of the experiment, all computed
+    before the update; `learning_rate`; and `train`, the operation that makes the update.
+
+    Args:
+      experiment: an instance of the experiment.
+      global_step: the variable of the global step.
+      wrap: returns the optimizer to use in place of the experiment's, such as a
+        `SyncReplicasOptimizer` of it.
+      stale: whether to return `staleness` as well: the number of updates that other workers made
+        between this worker's reading of the variables and its update.
+      remote: whether the variables are on parameter servers.
+      counts: whether to return `examples_seen` as well: the number of examples that this worker has
+        used since it was started.
     """
 
     def step(batch: Any) -> dict[str, Any]:
@@ -56,13 +64,13 @@ def training_step(
         chosen: list[Any] = []
 
         def updates_for(losses: Any) -> Updates:
-            if not chosen:  # When the loss has made its variables, which optimizer() may name.
+            if not chosen:  # Called after loss(), whose variables optimizer() may name.
                 chosen.extend(rate_and_updates(experiment, global_step))
             return Updates(chosen[1], losses, tf1.trainable_variables())
 
         loss, scalars, pairs, optimizer = loss_and_gradients(experiment, batch, updates_for)
         gradients, variables = [list(part) for part in zip(*pairs)]
-        # The loss as well, so that all workers see at the same step that it is NaN or infinite.
+        # The loss is averaged as well, so that all workers see a NaN at the same step.
         names = [name for name in sorted(scalars) if scalars[name].dtype == tf.float32]
         averaged = compat.average([*gradients, loss, *[scalars[name] for name in names]])
         gradients, loss = averaged[: len(gradients)], averaged[len(gradients)]
@@ -94,16 +102,20 @@ def training_step(
 
 
 def step_now(global_step: Any) -> Any:
-    """Returns the global step as a tensor where it is stored, so that no message has it."""
+    """Returns the global step as a tensor on the device of its variable, so that it is not sent."""
     with tf1.device(global_step.device):
         return global_step.read_value()
 
 
 def counted(global_step: Any, updates: int, made: Any, seen: Any) -> dict[str, Any]:
-    """Returns `train`, which counts updates once they are `made`, and `staleness`.
+    """Returns `train`, an operation that adds updates to the global step, and `staleness`.
 
-    That is how many updates of others came since the global step was `seen`, of `step_now`; it is
-    left out without this.
+    Args:
+      global_step: the variable of the global step.
+      updates: the number of updates.
+      made: the operation that makes them; `train` waits for it.
+      seen: the global step when the variables were read, a result of `step_now`. `staleness` is the
+        number of updates of other workers since then; if `seen` is None, there is none.
     """
     before = [made] if seen is None else [made, seen]
     with tf1.device(global_step.device), tf.control_dependencies(before):
@@ -117,17 +129,18 @@ def counted(global_step: Any, updates: int, made: Any, seen: Any) -> dict[str, A
 def loss_and_gradients(
     experiment: Any, batch: Any, updates_for: Callable[[Any], Updates], again: bool = False
 ) -> tuple[Any, dict[str, Any], list[Any], Any]:
-    """Returns the loss of a batch, scalars of its outputs, (gradient, variable) and an optimizer.
+    """Returns the loss of a batch, its scalar outputs, pairs (gradient, variable) and an optimizer.
 
-    Of several losses it is the sum, and each is one of the scalars. Gradients wait for what the
-    experiment's functions do beside their values. With --accumulate each part of the batch waits
-    for the gradients of the part before.
+    Several losses are added up, and each is one of the scalars. The gradients wait for the side
+    effects of the experiment's functions, such as assignments. With --accumulate, each part of the
+    batch waits for the gradients of the part before it.
 
     Args:
-      experiment: whose `loss` and `gradients` are called.
-      batch: of examples.
-      updates_for: makes the updates for losses by name, when these have made their variables.
-      again: whether `loss` has been called before, and its variables are the same.
+      experiment: an experiment, whose `loss` and `gradients` are called.
+      batch: a batch of examples.
+      updates_for: returns the updates for losses by name; it is called after `loss` has made its
+        variables.
+      again: whether `loss` has been called before for training, and now uses the same variables.
     """
     graph = tf1.get_default_graph()
     begin = len(graph.get_operations())
@@ -162,7 +175,7 @@ def _flat(gradients: Mapping[Any, Any]) -> list[Any]:
 
 
 def _mean_of(parts: Sequence[Losses], shares: Sequence[Any]) -> Losses:
-    """Returns the losses of a batch by those of its parts; other outputs are scalars' means."""
+    """Returns the losses of a batch, averaged over its parts; its outputs are only the scalars."""
     if len(parts) == 1:
         return parts[0]
     scalars = [n for n, v in parts[0].outputs.items() if v.shape.rank == 0 and v.dtype.is_floating]
@@ -190,7 +203,7 @@ def rate_and_updates(experiment: Any, global_step: Any) -> tuple[Any, dict[Any, 
 
 
 def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
-    """Returns the loss of a batch, all outputs, and `examples`, the number of its examples."""
+    """Returns a dict with `loss`, all outputs, and `examples`, the size of the batch."""
     found = losses_of(experiment, batch, training=False)
     values = {"loss": found.loss, "examples": batch_size(batch), **found.outputs}
     return after(beside(found.effects, found.loss), values)
@@ -199,7 +212,8 @@ def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
 def predict(experiment: Any, batch: Any) -> dict[str, Any]:
     """Returns the predictions for a batch by name; see `Experiment.predict`.
 
-    What needs more of the batch than they do, such as a check of the labels, is left out.
+    Side effects that depend on a part of the batch that the predictions do not need, such as a
+    check of the labels, are left out.
     """
 
     def call() -> Any:
@@ -218,11 +232,12 @@ def predict(experiment: Any, batch: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator[None]:
-    """Opens the scope in which `loss` makes variables the first time, and later finds the same.
+    """Opens a scope in which `loss` makes its variables in the first call, and then reuses them.
 
-    `get_variable` knows them by their names, those of `tf.Variable` by their order.
+    In later calls `get_variable` finds a variable by its name, and `tf.Variable` by its position in
+    the order of creation.
     """
-    # An evaluation uses the variables that training has made, if there are any.
+    # An evaluation uses the variables that training has made, if it has made any.
     reuse = None if training and not again else tf1.AUTO_REUSE
     made = vars(experiment).setdefault("_made_by_loss", [])
     known, named = iter([*made]), []
@@ -252,18 +267,18 @@ def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator
 
 @dataclasses.dataclass(frozen=True)
 class Losses:
-    """What `Experiment.loss` computes of a batch."""
+    """The results of `Experiment.loss` for a batch."""
 
-    losses: dict[str | None, Any]  # Scalars by name; the only one has the name None.
-    loss: Any  # Their sum.
-    outputs: dict[str, Any]  # By name, with each of several losses.
-    effects: list[Any]  # What has to run beside it.
+    losses: dict[str | None, Any]  # Scalars by name; a single loss has the name None.
+    loss: Any  # The sum of the losses.
+    outputs: dict[str, Any]  # The outputs by name; if there are several losses, they as well.
+    effects: list[Any]  # Operations of side effects, which have to run with the loss.
 
 
 def losses_of(experiment: Any, batch: Any, training: bool = True, again: bool = False) -> Losses:
-    """Calls `Experiment.loss`, and checks what it returns.
+    """Calls `Experiment.loss`, and raises a `UserError` if the result is not valid.
 
-    `again`: training has called it before, and its variables are the same.
+    `again` is whether `loss` has been called before for training, and now uses the same variables.
     """
 
     def call() -> Any:
@@ -297,11 +312,12 @@ def losses_of(experiment: Any, batch: Any, training: bool = True, again: bool = 
 
 
 def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-    """Returns the gradients where their variables are, sent as one tensor to each device."""
+    """Sends the gradients to the devices of their variables, as one tensor each; returns them."""
     arrived = list(gradients)
     places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
     for i, gradient in enumerate(gradients):
-        # Sparse ones are sent as they are: their rows are few. For `tf.is_tensor` they are tensors.
+        # Sparse gradients are sent as they are, since they have few rows. `tf.is_tensor` is true
+        # for them as well.
         if not isinstance(gradient, tf.IndexedSlices):
             places[variables[i].device, gradient.dtype.name].append(i)
     for (device, _), there in sorted(places.items()):

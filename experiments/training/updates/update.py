@@ -9,13 +9,14 @@ from compat.errors import UserError
 
 
 class Update(NamedTuple):
-    """A part of `Experiment.optimizer`: what one optimizer updates, and how often.
+    """One part of what `Experiment.optimizer` returns: an optimizer and the variables it updates.
 
     Attributes:
-      optimizer: of `tf.compat.v1.train`.
-      variables: a list of them, a model with `trainable_variables`, a function that tells whether a
-        variable is meant, or None for all that no other part has.
-      every: one update in so many steps; gradients of the others are computed and left out.
+      optimizer: an optimizer of `tf.compat.v1.train`.
+      variables: a list of variables, a model with `trainable_variables`, a function that returns
+        whether it updates a given variable, or None for all variables that no other element has.
+      every: the number of steps of which one makes an update; the gradients of the other steps are
+        computed, but not used.
     """
 
     optimizer: Any
@@ -24,14 +25,16 @@ class Update(NamedTuple):
 
 
 def updates_of(found: Any) -> dict[str | None, list[Update]]:
-    """Returns what `Experiment.optimizer` returned by the name of the loss, None for the only one.
+    """Converts what `Experiment.optimizer` returned to lists of `Update` by the name of the loss.
+
+    The name is None if there is only one loss.
 
     Raises:
-      UserError: it is no optimizer of TensorFlow 1.x, or a period is not a positive whole number.
+      UserError: an optimizer is not one of TensorFlow 1.x, or `every` is not a positive int.
     """
     if isinstance(found, Mapping):
         parts = {name: [_update(part, f"for {name!r} ")] for name, part in found.items()}
-        # Those for all that are left come last, whatever the order of the losses.
+        # Updates of all variables that are left come last, whatever the order of the losses.
         return dict(sorted(parts.items(), key=lambda item: item[1][0].variables is None))
     if isinstance(found, list):
         return {None: [_update(part) for part in found]}
@@ -62,15 +65,15 @@ def _update(found: Any, where: str = "") -> Update:
 
 
 class Updates:
-    """The updates of a step, as one optimizer, which `SyncReplicasOptimizer` can wrap.
+    """The updates of a step as one optimizer, which `SyncReplicasOptimizer` can wrap.
 
     Args:
-      parts: of `updates_of`.
-      losses: scalar tensors by name; the only one has the name None.
-      variables: the trainable ones.
+      parts: what `updates_of` returned.
+      losses: scalar tensors by name; a single loss has the name None.
+      variables: the trainable variables.
 
     Raises:
-      UserError: losses and parts have other names, or two parts have the same variable.
+      UserError: losses and parts differ in their names, or two parts have the same variable.
     """
 
     def __init__(
@@ -89,7 +92,7 @@ class Updates:
                 self._chosen.append((name, update.optimizer, self._take(update.variables)))
 
     def _take(self, wanted: Any) -> list[Any]:
-        """Returns the variables that are meant, and leaves the others for the next part."""
+        """Returns the variables of one `Update`, and removes them from those that are left."""
         if wanted is None:
             mine = self._left
         elif isinstance(wanted, (list, tuple)) or hasattr(wanted, "trainable_variables"):
@@ -110,14 +113,14 @@ class Updates:
 
     @property
     def optimizer(self) -> Any:
-        """The optimizer of all updates: the only one there is, or this."""
+        """An optimizer that makes all updates: the only one, or this object for several."""
         return self if len(self._chosen) > 1 else self._chosen[0][1]
 
     def gradients(self) -> dict[str | None, list[Any]]:
-        """Returns (gradient, variable) by loss, without variables that have no gradient.
+        """Returns pairs (gradient, variable) by loss, without variables that have no gradient.
 
         Raises:
-          UserError: no variable has one, or one that has is in no part.
+          UserError: a loss depends on no variable, or a variable with a gradient is in no part.
         """
         found: dict[str | None, list[Any]] = {}
         for name, loss in self._losses.items():
@@ -140,7 +143,7 @@ class Updates:
     def apply_gradients(
         self, pairs: Sequence[Any], global_step: Any = None, name: Any = None
     ) -> Any:
-        """Applies the gradients, and counts the step when the last of them has been applied."""
+        """Applies the gradients, and increments the global step after the last of them."""
         del name
         gradient_of = {id(variable): gradient for gradient, variable in pairs}
         parts = []
@@ -156,20 +159,20 @@ class Updates:
         return [v for _, optimizer, _ in self._chosen for v in optimizer.variables()]
 
     def get_slot(self, variable: Any, name: str) -> Any:
-        """Returns an optimizer's variable beside one of the model's; None if there is none."""
+        """Returns the slot `name` of a variable, of the first optimizer that has one; or None."""
         slots = [optimizer.get_slot(variable, name) for _, optimizer, _ in self._chosen]
         return next((slot for slot in slots if slot is not None), None)
 
 
 def _of_tensorflow(variable: Any) -> Any:
-    """Returns TensorFlow's variable: that of Keras 3 has it as its value."""
+    """Returns a variable of TensorFlow; a variable of Keras 3 contains one as its `value`."""
     value = getattr(variable, "value", None)
     return variable if value is None or callable(value) else value
 
 
 def _pairs(losses: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
     gradients = tf1.gradients(losses, variables) if variables else []
-    # A variable that is frozen has none, nor has one that the loss does not depend on.
+    # The gradient is None for a variable that the loss does not depend on.
     return [pair for pair in zip(gradients, variables) if pair[0] is not None]
 
 

@@ -1,1 +1,1 @@
-"""Updates that a worker makes of its own, between two messages to the parameter servers."""
+"""Updates that a worker makes on its copy of the variables, between messages to the servers."""

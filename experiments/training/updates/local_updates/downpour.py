@@ -1,7 +1,7 @@
 """Downpour SGD: each worker makes several updates of its own between two messages to the servers.
 
-Source: Dean et al., Large scale distributed deep networks, 2012: a worker fetches the parameters
-before every n-th update, and what its updates have changed is added to them.
+Source: Dean et al., Large scale distributed deep networks, 2012. A worker fetches the parameters,
+makes n updates of its copy, and adds the change of its copy to the parameters.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from experiments.training.updates.update import Updates
 
 
 class Copies:
-    """Makes a copy on the worker of each trainable variable; a model is given the copies.
+    """Makes a copy of each trainable variable on the worker; the model uses the copies.
 
-    The variables themselves stay where they were made: on a parameter server, in checkpoints.
+    The variables themselves stay on their parameter servers, and in checkpoints.
     """
 
     def __init__(self) -> None:
-        self.pairs: list[tuple[Any, Any]] = []  # Of a variable and its copy.
+        self.pairs: list[tuple[Any, Any]] = []  # A variable and its copy in each.
         self._is_local = False
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
-        """Returns a local copy in place of each trainable variable that is created inside."""
+        """Opens a scope in which the creation of a trainable variable returns its local copy."""
         with tf.variable_creator_scope(self._create):
             yield
 
@@ -44,13 +44,13 @@ class Copies:
         variable = next_creator(**kwargs)
         if self._is_local or not variable.trainable:
             return variable
-        # It is always fetched before it is read.
+        # Its first value does not matter: the copy is set to the variable before it is read.
         copy = self.make_local(variable, "copy")
         self.pairs.append((variable, copy))
         return copy
 
     def make_local(self, variable: Any, name: str) -> Any:
-        """Makes a variable like another on the worker, with zeros."""
+        """Makes a variable of zeros on the worker, with the shape and type of another variable."""
         zeros = np.zeros(variable.shape.as_list(), variable.dtype.base_dtype.as_numpy_dtype)
         self._is_local = True
         try:
@@ -60,7 +60,7 @@ class Copies:
 
     @contextlib.contextmanager
     def local(self) -> Iterator[None]:
-        """Keeps variables made inside, such as an optimizer's moments, on the worker."""
+        """Opens a scope whose variables, such as an optimizer's moments, are on the worker."""
 
         def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
             kwargs.update(collections=[tf1.GraphKeys.LOCAL_VARIABLES], trainable=False)
@@ -74,17 +74,20 @@ class Copies:
         return [copy for _, copy in self.pairs]
 
     def fetch(self) -> tuple[list[Any], list[Any]]:
-        """Gives the copies the variables' values; returns those, and what has to run for it."""
+        """Sets the copies to the variables; returns the values, and the operations that do so."""
         values = [variable.read_value() for variable, _ in self.pairs]
         assigned = [copy.assign(value) for value, (_, copy) in zip(values, self.pairs)]
         return values, [getattr(found, "op", found) for found in assigned]
 
     def begin(self) -> tuple[Any, list[Any]]:
-        """Prepares the copies for updates; returns what `end` needs, and what has to run before."""
+        """Sets the copies before the updates.
+
+        Returns the values for `end`, and the operations that have to run before the updates.
+        """
         return self.fetch()
 
     def end(self, begun: Any) -> list[Any]:
-        """Adds to the variables how the copies differ from what was fetched."""
+        """Adds the changes of the copies since `begin` to the variables; returns the operations."""
         changes = [copy.read_value() - value for (_, copy), value in zip(self.pairs, begun)]
         variables = [variable for variable, _ in self.pairs]
         changes = in_one_message(changes, variables)
@@ -95,15 +98,16 @@ class Copies:
 def training_step(
     experiment: Any, global_step: Any, copies: Copies, period: int, stale: bool
 ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Returns the function of `period` batches, an update for each; see `step.training_step`.
+    """Returns a function of `period` batches that makes an update with each.
 
-    `staleness` counts the updates of other workers since the variables were fetched.
+    It returns the same values as that of `step.training_step`, of the last batch. `staleness`
+    counts the updates of other workers since the variables were fetched.
     """
 
     def step(batches: Mapping[str, Any]) -> dict[str, Any]:
         seen = step_now(global_step) if stale else None
         parts = [{name: array[i] for name, array in batches.items()} for i in range(period)]
-        # Variables that the loss makes when it is called are fetched before the first update too.
+        # The loss is called once to make its variables, so that their copies are fetched as well.
         losses_of(experiment, parts[0])
         begun, done = copies.begin()
         values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Elastic averaging SGD: workers explore around a center that is on the parameter servers.
+"""Elastic averaging SGD: the copy of each worker is drawn to a center on the parameter servers.
 
 Source: Zhang, Choromanska and LeCun, Deep learning with elastic averaging SGD, 2015, Algorithm 1.
 """
@@ -14,16 +14,17 @@ from experiments.training.updates.step import in_one_message
 
 
 class ElasticCopies(Copies):
-    """Copies that keep values of their own, a spring between each of them and the center.
+    """Copies that keep their values from one group of updates to the next.
 
-    The variables are the center: what is saved, evaluated and exported. Before each group of
-    updates, a copy and its center come closer, each by `share` of what is between them.
+    The variables on the parameter servers are the center, which is saved, evaluated and exported.
+    Before each group of updates, a copy and its center are moved towards each other, each by
+    `share` of their difference.
     """
 
     def __init__(self, share: float) -> None:
         super().__init__()
         self._share = share
-        # What a copy was after its last update: an evaluation gives the copies the center's values.
+        # The values of the copies after the last update. Evaluations set the copies to the center.
         self._kept: list[Any] = []
 
     def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
@@ -34,11 +35,11 @@ class ElasticCopies(Copies):
         return created
 
     def begin(self) -> tuple[Any, list[Any]]:
-        """Brings copies and center closer; returns what has to run for it."""
+        """Moves copies and center towards each other; returns the operations that do so."""
         variables = [variable for variable, _ in self.pairs]
         centers = [variable.read_value() for variable in variables]
         has_begun = compat.worker_variable(False, "has_begun")
-        begun = has_begun.read_value()  # A worker that has just started is at the center.
+        begun = has_begun.read_value()  # If not, the worker has just started: it is at the center.
         values = [tf.where(begun, own.read_value(), c) for own, c in zip(self._kept, centers)]
         changes = [self._share * (value - c) for value, c in zip(values, centers)]
         assigned = [
@@ -52,6 +53,6 @@ class ElasticCopies(Copies):
         return None, [getattr(found, "op", found) for found in assigned]
 
     def end(self, begun: Any) -> list[Any]:
-        """Keeps the copies' values for the next group of updates."""
+        """Stores the copies' values for the next group of updates; returns the operations."""
         kept = [own.assign(copy.read_value()) for own, (_, copy) in zip(self._kept, self.pairs)]
         return [getattr(found, "op", found) for found in kept]
