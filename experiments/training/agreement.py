@@ -1,7 +1,8 @@
-"""What the tasks that train tell each other: that they train the same, and that it ends early.
+"""Messages between the tasks that train: what they train, what data they used, and an early end.
 
-Only asynchronous workers of the legacy runtime are told: replicas agree on it, and a coordinator
-hands out no more.
+They are key-value entries on a parameter server. Only asynchronous workers of the legacy runtime
+need the message of an early end: synchronous workers agree on the end, and a coordinator makes no
+more updates.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _POLL_SECS = 3.0  # A poll takes some 15 ms.
 
 
 def fingerprint(settings: Any, data: Any, variables: Iterable[Any]) -> dict[str, str]:
-    """Returns what has to be the same in all tasks, by the name that a message gives it."""
+    """Returns what has to be the same in all tasks, by its name in error messages."""
     shapes = sorted(f"{v.name} {v.shape} {v.dtype.name}" for v in variables)
     return {
         "--batch_size": str(settings.batch_size),
@@ -36,19 +37,22 @@ def fingerprint(settings: Any, data: Any, variables: Iterable[Any]) -> dict[str,
 
 
 def publish(server: compat.Server, mine: dict[str, str]) -> None:
-    """Stores the chief's fingerprint where the other tasks find it."""
+    """Stores the chief's fingerprint on the parameter server, for `check` in other tasks."""
     key_value.write(*key_value.place(server.cluster), _TRAINS_ON, json.dumps(mine))
 
 
 def check(server: compat.Server, mine: dict[str, str], patience: float) -> None:
-    """Raises a `UserError` if a task's fingerprint is not the chief's, read within `patience` s."""
+    """Raises a `UserError` if a task's fingerprint differs from the chief's.
+
+    It waits at most `patience` seconds for the chief's fingerprint, and then returns without one.
+    """
     deadline = time.monotonic() + patience
     found = key_value.read(*key_value.place(server.cluster), _TRAINS_ON)
     while found is None and time.monotonic() < deadline:
         time.sleep(_WAIT_SECS)
         found = key_value.read(*key_value.place(server.cluster), _TRAINS_ON)
     if found is None:
-        return  # The chief is lost, which is reported where it is needed.
+        return  # The chief is lost; another call reports that when it needs the chief.
     chiefs: dict[str, str] = json.loads(found)
     for name, value in mine.items():
         if chiefs.get(name) != value:
@@ -59,7 +63,7 @@ def check(server: compat.Server, mine: dict[str, str], patience: float) -> None:
 
 
 def announce_early_end(server: compat.Server | None) -> None:
-    """Announces the end to the workers that find out by `EarlyEnd`, if there are any."""
+    """Announces that the run ends early, to the workers that poll `EarlyEnd`."""
     if server is not None and not server.has_coordinator:
         # A lost server is reported by the next update.
         with contextlib.suppress(tf1.errors.OpError):
@@ -69,10 +73,11 @@ def announce_early_end(server: compat.Server | None) -> None:
 def resume(
     settings: Any, server: compat.Server | None, step: int, tally: Tally, mine: dict[str, str]
 ) -> bool:
-    """Gives a tally what the workers had used of their data; returns whether that is known.
+    """Adds to a tally the data that workers had used before; returns whether that is known.
 
-    The chief finds it beside the checkpoint of the global step `step`, and stores it for workers
-    that begin; a worker that was lost has stored it before. `mine` is this task's fingerprint.
+    The chief reads the numbers from the log folder, for the checkpoint of the global step `step`,
+    and stores them for workers that start. A worker that was restarted finds those that it stored
+    itself. `mine` is this task's fingerprint, which a worker compares with the chief's.
     """
     if server is not None and not server.is_chief:
         check(server, mine, settings.rendezvous_timeout)
@@ -81,7 +86,8 @@ def resume(
         return own is not None
     found = seen.read(settings.logdir, step, tally.workers)
     tally.resume(found or {})
-    # In a new run nothing was used, which a worker that begins amid it cannot tell by the step.
+    # In a new run the numbers are 0, and have to be stored, too: by the global step, a worker that
+    # starts late cannot tell that it has used nothing.
     if server is not None and tally.own is not None and (found is not None or step == 0):
         for name in tally.workers:
             if name != tally.own and _read_seen(server, name) is None:
@@ -90,19 +96,19 @@ def resume(
 
 
 def announce_seen(server: compat.Server, tally: Tally) -> None:
-    """Stores what this worker has used of its data."""
+    """Stores how many batches and examples this worker has used."""
     if tally.own in tally.seen():
         _write_seen(server, str(tally.own), tally)
 
 
 def take_seen(server: compat.Server | None, tally: Tally) -> None:
-    """Gives a tally what the other workers have used, as far as they have stored it."""
+    """Adds to a tally how much data the other workers have used, as far as they have stored it."""
     own = tally.seen().get(str(tally.own))
     # A lost server is reported by the next update.
     with contextlib.suppress(tf1.errors.OpError, compat.PeerError):
         for name in tally.workers:
             if server is not None and tally.own is not None and name != tally.own:
-                # Workers that make each update together have used as many batches.
+                # Workers that make each update together have used the same number of batches.
                 tally.take(name, own if server.synchronous else _read_seen(server, name))
 
 
@@ -124,9 +130,9 @@ def _key(worker: str) -> str:
 
 
 class EarlyEnd:
-    """Whether the chief has announced the end; a worker polls it between its updates.
+    """Polls whether the chief has announced an early end; for a worker, between its updates.
 
-    It announces then what it has used of its data.
+    Each poll also stores how much data the worker has used.
     """
 
     def __init__(self, server: compat.Server, tally: Tally) -> None:
@@ -135,10 +141,11 @@ class EarlyEnd:
         self._step = -1
 
     def poll(self, step: int) -> bool:
-        """Returns whether the run ends early, as far as is known; asks every three seconds.
+        """Returns whether the run ends early; asks the parameter server every three seconds.
 
-        And at once if the global step does not move: replicas whose chief has exited have few
-        tokens left before they would wait without end.
+        It asks at once if the global step has not changed since the last call: a synchronous worker
+        whose chief has exited has only a few tokens of `SyncReplicasOptimizer` left, after which it
+        would wait forever.
         """
         now, before = time.monotonic(), self._step
         self._step = step

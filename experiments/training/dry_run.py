@@ -1,4 +1,4 @@
-"""One update and one evaluation of an experiment, which leave nothing behind."""
+"""Makes one update and one evaluation of an experiment, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from experiments.training.recording.model_table import as_text, model_table
 from experiments.training.recording.report import named
 
 _SHOWN = ("data", "model", "training")  # Groups of settings.
-# What says how a run is spread over processes, and how long it is.
+# Values for the settings that spread a run over processes, or need a longer run.
 _ALONE = {
     "strategy": "local",
     "sync": False,
@@ -32,21 +32,21 @@ _ALONE = {
 
 
 def alone(settings: Any) -> Any:
-    """Returns settings as of a run in this process, of a single update."""
+    """Returns settings changed to a run of one update in this process alone."""
     return dataclasses.replace(settings, **_ALONE, max_steps=1)
 
 
 def dry_run(experiment: Any, given: Any) -> None:
     """Prints the settings, a batch's shapes and the model, and makes an update and an evaluation.
 
-    All in this process; nothing is written but to a temporary folder.
+    Everything runs in this process, and files are written only to a temporary folder.
 
     Args:
-      experiment: with settings that are `alone`.
-      given: the settings of the run.
+      experiment: an experiment whose settings `alone` has returned.
+      given: the settings as the user gave them.
 
     Raises:
-      UserError: what a run would be refused for, or its loss is NaN or infinite.
+      UserError: a run with these settings would raise it, or the loss is NaN or infinite.
     """
     settings = experiment.settings
     runtime = compat.select_runtime(settings.runtime)
@@ -79,7 +79,7 @@ def dry_run(experiment: Any, given: Any) -> None:
 
 
 def _placement(given: Any) -> Callable[[Any], str]:
-    """Returns what places variables as a cluster of these settings does."""
+    """Returns a function from an operation to the device that a cluster would place it on."""
     if given.strategy != "ps":
         return lambda op: ""
     jobs = {"ps": given.num_ps, "worker": given.num_workers}

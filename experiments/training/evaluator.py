@@ -1,4 +1,4 @@
-"""The evaluator: a process beside a run, which evaluates the checkpoints in its log folder."""
+"""The evaluator: a process outside of the cluster that evaluates the checkpoints of a run."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ from experiments.training.recording.report import named
 from experiments.training.recording.run import Run
 
 _POLL_SECS = 1.0
-# For what MLflow has not been given in the end; beside a launcher the process that sends goes on
-# when the evaluator is ended. A database is made by the chief first, which has three minutes.
+# The time that records have at the end to reach MLflow. A launcher that ends the evaluator does
+# not end the process that sends them. A database is created by the chief, which may take three
+# minutes.
 _DELIVERY_SECS = 60.0
 _DATABASE_SECS = 240.0
 
@@ -46,10 +47,14 @@ def run(
     stop: Stop,
     earlier_end: dict[str, Any] | None,
 ) -> None:
-    """Evaluates the newest checkpoint repeatedly until the run is over.
+    """Evaluates each new checkpoint until the run is over.
 
-    The cluster, which may be empty, shows whether its chief is there. `earlier_end` is what
-    `completion.read` returned when this process started.
+    Args:
+      experiment: the experiment, with the log folder of the run in its settings.
+      cluster: the cluster, whose chief is watched; if it is empty, the log folder is watched.
+      task: this process.
+      stop: whether this process was asked to stop.
+      earlier_end: what `completion.read` returned when this process started.
     """
     settings = experiment.settings
     devices.hide_gpus(task, Role.EVALUATE)
@@ -75,7 +80,7 @@ def run(
 
 
 def _chief_monitor(settings: Any, runtime: Runtime, cluster: ClusterSpec) -> Monitor:
-    """Returns what is polled for the chief; it raises once that is away for too long."""
+    """Returns a monitor of the chief, which raises when the chief has been missing for too long."""
     if not cluster:
         return activity_monitor(settings.logdir)
     proxies.go_past(access.cluster_hosts(cluster))
@@ -86,7 +91,7 @@ def _chief_monitor(settings: Any, runtime: Runtime, cluster: ClusterSpec) -> Mon
 
 
 class _Evaluator:
-    """Evaluates checkpoints, and records what they give until `opened` is closed."""
+    """Evaluates checkpoints, and records the values; `opened` closes the records at the end."""
 
     def __init__(
         self, program: Program, session: compat.Session, opened: contextlib.ExitStack
@@ -95,12 +100,12 @@ class _Evaluator:
         self._settings = program.experiment.settings
         self._session = session
         self._opened = opened
-        # Without any checkpoint, all that was evaluated is of an earlier training.
+        # If there is no checkpoint yet, recorded evaluations are of an earlier run in this folder.
         self._is_new = newest_checkpoint(self._settings.logdir) is None
         self._done: str | None = None
         self._unreadable: str | None = None
         self._selection: Selection | None = None
-        self._step = -1  # Of the last checkpoint that was evaluated.
+        self._step = -1  # The step of the last checkpoint that was evaluated.
 
     def follow(self, chief: Monitor, stop: Stop, earlier_end: dict[str, Any] | None) -> None:
         """Evaluates checkpoints as they come until the run is over, or its chief is lost."""
@@ -111,15 +116,16 @@ class _Evaluator:
                 f"{settings.rendezvous_timeout:g} s for a chief that goes on with it"
             )
         while True:
-            # First whether it is over: then the last checkpoint is there.
+            # The marker is read before the checkpoints: if it is there, so is the last checkpoint.
             end = completion.read(settings.logdir)
-            earlier_end = None if end is None else earlier_end  # It has gone on since.
+            earlier_end = None if end is None else earlier_end  # The run has resumed since.
             with stop.deferred():
                 is_new = self._look()
             if is_new:
                 wait.begin()
                 continue
-            # A chief that goes on with a training that was over is given time to say so.
+            # A marker from before the start of this process may be old: a chief that resumes the
+            # run has some time to remove it.
             if end is not None and (
                 end != earlier_end or time.monotonic() - started > settings.rendezvous_timeout
             ):
@@ -130,17 +136,17 @@ class _Evaluator:
             time.sleep(_POLL_SECS)
 
     def _look(self) -> bool:
-        """Evaluates the newest checkpoint if it is a new one; returns whether it was."""
+        """Evaluates the newest checkpoint, unless that was done before; returns whether it did."""
         prefix = newest_checkpoint(self._settings.logdir)
         if prefix is None or prefix == self._done:
             return False
         with contextlib.ExitStack() as holding:
             try:
-                # The chief may remove its files while they are measured.
+                # The chief may remove its files during the evaluation, so they are linked first.
                 held = holding.enter_context(best_checkpoint.held(prefix, self._settings.logdir))
                 values = files.read(prefix)
             except (compat.UserError, OSError) as error:
-                # It is being written or removed at this moment; if not, there will be a next one.
+                # The chief is writing or removing it; if it is broken, another one will follow.
                 if prefix != self._unreadable:
                     print(f"passing over a checkpoint: {error}")
                 self._unreadable = prefix
@@ -162,7 +168,7 @@ class _Evaluator:
         if step <= last:
             return
         self._board.scalars(step, values)
-        # In the run's own record, where the chief has these names.
+        # These go to the chief's MLflow run, which has the names without "eval" already.
         self._tracker.scalars(step, {f"eval/{k.partition('/')[2]}": v for k, v in values.items()})
         write_pictures(self._program.metrics, self._board, step, "validation")
         run = Run(step, self._settings, self._session, self._board, self._settings.logdir)
@@ -173,7 +179,7 @@ class _Evaluator:
         settings, opened = self._settings, self._opened
         folder = os.path.join(settings.logdir, "eval")
         selected = opened.enter_context(selection(self._program.experiment, resume_step, print))
-        # What was written, but not in the history, is evaluated again.
+        # Curves after the last evaluation in the history are removed; it is evaluated again.
         self._board = Board(folder, resume_step=selected.last_step)
         opened.callback(self._board.close)
         uri = store_uri(settings.tracking_uri, settings.logdir)
@@ -185,7 +191,7 @@ class _Evaluator:
             patience=_DATABASE_SECS if uri.startswith("sqlite") else _DELIVERY_SECS,
             training=settings.logdir,
         )
-        # The run that it was added to stays as it is.
+        # The status of the chief's MLflow run is not changed by this.
         opened.push(lambda kind, *_: tracker.close(FINISHED if kind is None else KILLED))
         self._selection = selected
         return selected

@@ -1,9 +1,9 @@
 """Base class of experiments: settings, data, model, loss and metrics in one class.
 
-`experiments` has an example, docs/experiments.md a whole program.
+The docstring of `experiments` has an example, docs/experiments.md a whole program.
 
-The split into what is computed, what it is fed and how it is run is that of `tf.estimator`; steps
-that return values by name are Orbit's; one class with hooks is Lightning's module.
+As in `tf.estimator`, the model, its data and the way it is run are separate. As in Orbit, a step
+returns values by name. As in Lightning's module, one class has the model and the hooks.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from experiments.training.recording.callback import Callback
 
 
 class Experiment(Callback):
-    """What is trained, and what is evaluated; every method but `data` and `loss` has a default.
+    """Describes what is trained and evaluated; every method but `data` and `loss` has a default.
 
-    One instance is made in each task that trains or evaluates. TensorFlow is loaded by then.
+    Each task that trains or evaluates makes one instance, after TensorFlow has been loaded.
 
     Args:
-      settings: an instance of the class's own `Settings`.
+      settings: an instance of `Settings` of this class.
 
     Attributes:
       settings: the settings of the run.
-      total_steps: updates of the whole run, None where only the end of the data says it.
+      total_steps: updates of the whole run; None if the run ends with data of unknown length.
     """
 
     Settings: ClassVar[Any] = Settings
-    # What the best checkpoint and early stopping go by, and whether "max" or "min" is better.
+    # The value that chooses the best checkpoint and stops a run early, and whether "max" or "min"
+    # of it is better.
     monitor: ClassVar[str] = "validation/loss"
     mode: ClassVar[str] = "min"
-    # What curves and lines call the loss.
+    # The name of the loss in curves and on the console.
     loss_name: ClassVar[str] = "loss"
     # Values for several settings at once, by the name that --preset takes.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -53,7 +54,7 @@ class Experiment(Callback):
         self.settings = settings
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Sets an attribute, but none in the place of a method, such as `self.loss`."""
+        """Sets an attribute; refuses the name of a method, such as `self.loss`."""
         if callable(getattr(Experiment, name, None)):
             kind = type(self).__name__
             raise AttributeError(f"{kind}.{name} is a method; choose another name of the attribute")
@@ -61,17 +62,20 @@ class Experiment(Callback):
 
     @classmethod
     def name(cls) -> str:
-        """Returns the name of MLflow's experiment and of new log folders: `MyNet` is `my_net`."""
+        """Returns the default name of MLflow's experiment and log folders: `MyNet` is `my_net`."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
     @classmethod
     def shared_flags(cls, settings: Any) -> list[str]:
-        """Returns flags that a launcher adds for all tasks: what each would choose for itself."""
+        """Returns flags that a launcher adds for all tasks, so that all make the same choice.
+
+        For a setting such as "auto", each task might choose another value.
+        """
         del settings
         return []
 
     def data(self) -> Any:
-        """Returns the splits: a dict with "train" and, where there are any, "validation", "test".
+        """Returns the splits: a dict with "train", and optionally "validation" and "test".
 
         Each split is a dict of arrays by name, whose first dimension is the examples; or a function
         of (worker, number of workers) that returns a `tf.data.Dataset` of batches, for data that do
@@ -80,9 +84,9 @@ class Experiment(Callback):
         raise UserError(f"{type(self).__name__} has no data(); return a dict of splits")
 
     def build(self) -> None:
-        """Makes the variables, e.g. a `tf.Module`; called once, where they are placed.
+        """Makes the variables, e.g. a `tf.Module`; called once, in the scope that places them.
 
-        Not needed where `loss` makes them, by `tf.compat.v1.get_variable` or `tf.Variable`.
+        This is not needed if `loss` makes them, by `tf.compat.v1.get_variable` or `tf.Variable`.
         """
 
     def loss(self, batch: Any, training: bool) -> Any:
@@ -104,13 +108,13 @@ class Experiment(Callback):
         raise UserError(f"{type(self).__name__} has no loss(); return a scalar tensor")
 
     def predict(self, batch: Any) -> Mapping[str, Any]:
-        """Returns what an exported model computes; by default "predictions" of `loss`'s outputs.
+        """Returns the outputs of an exported model; by default the output "predictions" of `loss`.
 
-        Called where nothing is trained, to build a graph. The inputs of the exported model are the
-        tensors of the batch that the returned ones depend on, so labels usually are none.
+        This is called to build a graph in which nothing is trained. The inputs of the exported
+        model are the tensors of the batch that the outputs depend on, usually without the labels.
 
         Args:
-          batch: as for `loss`, a dict of tensors `[batch, ...]` of any batch size.
+          batch: a dict of tensors `[batch, ...]`, as for `loss`, of any batch size.
 
         Returns:
           A dict of tensors `[batch, ...]` by name.
@@ -132,9 +136,9 @@ class Experiment(Callback):
         return {}
 
     def learning_rate(self, step: Any) -> Any:
-        """Returns the learning rate: a float, or a scalar tensor made of `step`.
+        """Returns the learning rate: a float, or a scalar tensor computed from `step`.
 
-        By default as --learning_rate, --schedule and --warmup_steps say.
+        By default it follows --learning_rate, --schedule and --warmup_steps.
 
         Args:
           step: the variable that counts the updates, int64 scalar.
@@ -152,9 +156,10 @@ class Experiment(Callback):
           step: as for `learning_rate`.
 
         Returns:
-          One optimizer; or a list of (optimizer, variables) or `experiments.Update`, for groups of
-          variables; or, where `loss` returns several losses, a dict with one of these by the name
-          of each. All gradients are those of the variables before the step.
+          One optimizer; or, for groups of variables, a list of pairs (optimizer, variables) or of
+          `experiments.Update`; or, if `loss` returns several losses, a dict with one of these for
+          each, by its name. All gradients are computed from the variables as they are before the
+          step.
         """
         from experiments.training.updates import optimizers
 
@@ -162,13 +167,16 @@ class Experiment(Callback):
         return optimizers.create(settings.optimizer, rate, settings.weight_decay)
 
     def gradients(self, pairs: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
-        """Returns the gradients that are applied; by default as --clip_norm and --weight_decay say.
+        """Changes the gradients before they are applied; by default --clip_norm, --weight_decay.
 
-        The decay of --optimizer=adamw is not of gradients, but of variables.
+        With --optimizer=adamw the optimizer itself decays the variables, so nothing is added here.
 
         Args:
           pairs: (gradient, variable), without variables that have no gradient. A gradient is a
-            tensor or, of a table of which the batch has read a few rows, `tf.IndexedSlices`.
+            tensor; that of a table of which the batch has read some rows is `tf.IndexedSlices`.
+
+        Returns:
+          The changed pairs.
         """
         from experiments.training.updates import optimizers
 
@@ -176,31 +184,31 @@ class Experiment(Callback):
         return optimizers.regularised(pairs, decay, self.settings.clip_norm)
 
     def after_update(self, step: Any, optimizer: Any) -> Any:
-        """Returns an operation that is part of each update, after the optimizer's; or None.
+        """Returns an operation to run in each update, after the optimizer; or None.
 
-        What it assigns is part of it as well, returned or not.
+        Assignments that this method makes run in each update, even if it returns None.
 
-        For what a model notes of the batch that `loss` was last called with, such as which rows of
-        a table are in use; with `--accumulate` that is its last part. With
-        `--communication_period` there is none.
+        Use it to record something of the batch that `loss` was last called with, such as which rows
+        of a table are in use; with `--accumulate` that is the last part of the batch. It is not
+        called with `--communication_period`.
 
         Args:
-          step: as for `learning_rate`, after the update.
-          optimizer: that has made the update, with its `get_slot`.
+          step: the variable that counts the updates, after this update.
+          optimizer: the optimizer that made the update; `get_slot` returns its slots.
         """
         del step, optimizer
 
     def explain(self, error: Exception) -> Exception | None:
-        """Returns what to raise in place of a `tf.errors.InvalidArgumentError`, or None.
+        """Returns an error to raise in place of a `tf.errors.InvalidArgumentError`, or None.
 
-        For streams: TensorFlow's error of a malformed example does not name the file.
+        Use it for streams: TensorFlow's error about a malformed example does not name the file.
         """
         del error
         return None
 
     def callbacks(self) -> Sequence[Callback]:
-        """Returns objects that are called at the events of a run, after this one's own methods.
+        """Returns callbacks, whose hooks are called after those of this experiment.
 
-        Called once in the chief and in an evaluator, when the variables have been made.
+        This is called once in the chief and once in an evaluator, when the variables exist.
         """
         return []

@@ -1,4 +1,4 @@
-"""What an experiment trains and is evaluated on: named arrays, or streams of `tf.data`."""
+"""The data that an experiment trains and is evaluated on: named arrays, or streams of `tf.data`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The splits of a data set, each of them named arrays or a stream.
+    """The splits of a data set; each is a dict of arrays by name, or a stream.
 
-    Named arrays have the same first dimension, the examples; a step is given a batch of each by the
-    same name. They are kept on every worker, and only indices travel. A stream is a function of
-    (worker, number of workers) that returns a `tf.data.Dataset`, whose elements are the batches: of
-    any structure, of sparse or ragged tensors, too.
+    The arrays of a split have the same first dimension, the examples. A step receives a dict of
+    batches with the same names. Each worker holds all arrays, and only the indices of a batch are
+    sent to it. A stream is a function of (worker, number of workers) that returns a
+    `tf.data.Dataset`. Its elements are the batches, of any structure of tensors, also sparse or
+    ragged ones.
 
     Attributes:
-      train: what the model is trained on.
-      validation: what settings and checkpoints are chosen by, or None.
-      test: what is evaluated once, at the end, or None.
-      name: of the data set, for the record.
-      source: where it comes from, for the record.
-      checksum: of the data, in hex; of arrays it is computed where none is given.
+      train: the split to train on.
+      validation: the split by which settings and checkpoints are chosen, or None.
+      test: the split that is evaluated once, at the end, or None.
+      name: the name of the data set, for the record.
+      source: where the data come from, for the record.
+      checksum: a checksum of the data, in hex; for arrays it is computed if none is given.
     """
 
     train: Any
@@ -74,7 +75,7 @@ class Data:
 
 
 def data_of(found: Any) -> Data:
-    """Returns what `Experiment.data` has returned as `Data`."""
+    """Converts what `Experiment.data` returned to `Data`; raises a `UserError` if it cannot be."""
     if isinstance(found, Data):
         return found
     if not isinstance(found, Mapping):
@@ -94,16 +95,16 @@ def split(
     """Splits examples at random into training, validation and test examples.
 
     Args:
-      arrays: by name, with the same first dimension.
+      arrays: arrays by name, with the same first dimension.
       validation: share of the examples for validation, in [0, 1).
       test: share of the examples for the test, in [0, 1).
-      seed: of the order; the same seed gives the same splits everywhere.
+      seed: seed of the random order; the same seed gives the same splits on all machines.
 
     Returns:
-      The three splits, for `Experiment.data`; one without a share is left out.
+      The three splits, for `Experiment.data`; an empty one is left out.
 
     Raises:
-      UserError: the shares leave nothing to train on, or the arrays do not match.
+      UserError: the shares leave nothing to train on, or the arrays differ in length.
     """
     if not isinstance(arrays, Mapping):
         raise UserError(
@@ -140,7 +141,7 @@ def specs(arrays: Arrays) -> list[Any]:
 
 
 def batch_specs(data: Data) -> Any:
-    """Returns the types of a training batch: of arrays a dict, of a stream those of its element."""
+    """Returns the specs of a training batch: a dict for arrays, an `element_spec` for a stream."""
     if not data.streams:
         return dict(zip(sorted(data.train), specs(data.train)))
     with tf1.Graph().as_default():
@@ -154,13 +155,15 @@ def chunks(arrays: Arrays, size: int) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 class Batched:
-    """Indices of the examples in the calls of a step: those of each trainer, in turn.
+    """Draws the indices of the examples for each call of a step.
+
+    If one process makes the calls of several trainers, their batches take turns.
 
     Args:
-      number: of the examples.
-      settings: of the experiment.
-      trainers: whose batches they are.
-      limit: updates after which there are no more; None for no end.
+      number: the number of examples.
+      settings: the settings of the experiment.
+      trainers: the indices of the trainers.
+      limit: the number of updates after which there are no more batches; None for no end.
     """
 
     def __init__(
@@ -173,7 +176,7 @@ class Batched:
         ]
 
     def skip(self, updates: int) -> None:
-        """Goes on as if so many updates had been made."""
+        """Skips the batches of a number of `updates`, which an earlier process has made."""
         self._left = None if self._left is None else max(0, self._left - updates)
         for batches in self._batches:
             batches.skip(updates)
@@ -197,7 +200,7 @@ class Batched:
 def sizes(stream: Callable[[int, int], Any], num_workers: int) -> list[int] | None:
     """Returns the number of batches of each worker in a pass over a stream, None if unknown.
 
-    TensorFlow knows it of what is made of arrays, and of a dataset that says so by
+    TensorFlow knows it for a dataset that is made from arrays, or that was given the number by
     `tf.data.experimental.assert_cardinality`.
     """
     numbers = []
@@ -209,29 +212,29 @@ def sizes(stream: Callable[[int, int], Any], num_workers: int) -> list[int] | No
 
 
 def passes(dataset: Any, epochs: int | None, used: Any) -> Any:
-    """Returns what is left of so many passes over a dataset when some batches have been `used`.
+    """Returns a dataset of the batches that are left of `epochs` passes over `dataset`.
 
     Args:
-      dataset: of batches.
-      epochs: the number of passes; None for no end, whatever was used.
-      used: int64 scalar.
+      dataset: a dataset of batches.
+      epochs: the number of passes; None to repeat it without end, whatever was used.
+      used: the number of batches that were used before, an int64 scalar.
     """
     if epochs is None:
         return dataset.repeat()
     size = tf.data.experimental.cardinality(dataset)
-    # Whole passes need not be read to be passed over, where it is known how long they are.
+    # If the length of a pass is known, whole passes are left out instead of read and skipped.
     whole = tf.where(size > 0, used // tf.maximum(size, 1), tf.zeros_like(size))
     left = tf.maximum(epochs - whole, 0)
     return dataset.repeat(left).skip(used - whole * tf.maximum(size, 0))
 
 
 def _kind(found: Any) -> str:
-    """Returns what a value is, in words: "None" or, as of others, "a tuple"."""
+    """Returns the type of a value in words, such as "a tuple"; "None" for None."""
     return "None" if found is None else f"a {type(found).__name__}"
 
 
 def _stream(name: str, found: Callable[[int, int], Any]) -> Callable[[int, int], Any]:
-    """Returns the function of a split, which raises a `UserError` where that makes no dataset."""
+    """Returns the function of a split, changed to raise a `UserError` if it returns no dataset."""
     what = f"split {name!r} of data() is a function"
 
     @functools.wraps(found)
@@ -252,7 +255,10 @@ def _stream(name: str, found: Callable[[int, int], Any]) -> Callable[[int, int],
 
 
 def _arrays(whose: str, found: Mapping[str, Any]) -> Arrays:
-    """Returns named arrays that match; `whose` says in errors where they were given."""
+    """Converts arrays by name; raises a `UserError` if their lengths differ, or one is no array.
+
+    `whose` names the arrays in errors.
+    """
     arrays = {str(name): np.asarray(array) for name, array in found.items()}
     for name, array in arrays.items():
         if array.ndim == 0 or array.dtype == object:
@@ -271,7 +277,7 @@ def _arrays(whose: str, found: Mapping[str, Any]) -> Arrays:
 
 
 def _checksum(data: Data) -> str:
-    """Returns the SHA-256 of all arrays, "" if a split is a stream, whose data nobody has seen."""
+    """Returns the SHA-256 of all arrays; "" if a split is a stream, which is not read here."""
     digest = hashlib.sha256()
     for name in SPLITS:
         found = getattr(data, name)

@@ -1,4 +1,4 @@
-"""The training loop: updates, and what is due between them, in the chief and in other workers."""
+"""The training loop: makes updates, and between them evaluates, records and saves in the chief."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ from experiments.training.recording.tally import Tally, tally_of
 def train(
     experiment: Any, runtime: Runtime, server: compat.Server | None, data: Data, stop: Stop
 ) -> Result | None:
-    """Trains as chief or other worker; returns what the chief of a complete run has reached."""
+    """Trains as the chief or another worker; returns the result if this is the chief.
+
+    The result is None if the run was stopped before it was complete.
+    """
     settings = experiment.settings
     chief = server is None or server.is_chief
     together = server is None or settings.sync or server.synchronous
@@ -58,7 +61,7 @@ def train(
         is_chief=chief,
         logdir=settings.logdir,
         summary_op=None,
-        summary_writer=None,  # The recording has one; no more than one writes to a folder.
+        summary_writer=None,  # The recording has one, and only one may write to a folder.
         save_summaries_secs=0,
         save_model_secs=0,
         sync_optimizer=program.sync_optimizer,
@@ -71,11 +74,11 @@ def train(
     ), contextlib.ExitStack() as inner:
         if server is not None:
             end.callback(server.announce_end)  # This process opens one session.
-        # Of which a coordinator makes the calls, each with a batch of its own.
+        # Synchronous workers, for each of which a coordinator makes a call with another batch.
         coordinates = runtime.has_coordinator
         replicas = server.num_workers if server and settings.sync and coordinates else 1
         resumes = agreement.resume(settings, server, session.planned_step, tally, mine)
-        ends = schedule.total_steps is None  # With the data of each worker.
+        ends = schedule.total_steps is None  # The run ends when each worker has used its data.
         batches = None
         if data.streams:
             if ends and tally.own is not None:
@@ -95,23 +98,23 @@ def train(
         training = _Training(
             program, server, schedule, supervisor, session, batches, replicas, stop, tally, resumes
         )
-        if not together or server is None:  # Else all have to make each call.
+        if not together or server is None:  # Workers that update together cannot leave out a call.
             session.is_overdue = stop.is_overdue
         if server is not None and not chief:
             with system_metrics(settings, server.task):
                 training.run_as_worker(server)
             return None
-        # The record is closed last, when the other tasks have been told that the run is over.
+        # `outer` closes the record last, after the other tasks were told that the run is over.
         return training.run_as_chief(outer, mine)
 
 
-# A checkpoint of more is not written for each evaluation, unless that is asked for.
+# Larger checkpoints are not written for each evaluation, unless --eval_in_chief asks for it.
 _SMALL_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
 class _Training:
-    """What a task trains with."""
+    """The objects with which a task trains, and the loops of the chief and of another worker."""
 
     program: Program
     server: compat.Server | None
@@ -119,17 +122,17 @@ class _Training:
     supervisor: compat.Supervisor
     session: compat.Session
     batches: inputs.Batched | None
-    replicas: int  # Calls of the step that make one update.
+    replicas: int  # The number of calls of the step that make one update.
     stop: Stop
     tally: Tally
-    resumes: bool  # It is known which data were used before.
+    resumes: bool  # Whether it is known which data were used before.
 
     def run_as_worker(self, server: compat.Server) -> None:
         end = agreement.EarlyEnd(server, self.tally)
         with contextlib.suppress(Interrupted):
             for values in self._updates(lambda: end.poll(self.session.planned_step)):
                 check_finite(values, self.program.experiment.settings.learning_rate)
-        # A lost server is reported where it is needed.
+        # Another call reports a lost server when it needs the server.
         with contextlib.suppress(tf1.errors.OpError, compat.PeerError):
             agreement.announce_seen(server, self.tally)
 
@@ -152,7 +155,7 @@ class _Training:
         run = Run(first, settings, session, recording.writer, settings.logdir)
         patience = settings.early_stopping_patience
         if settings.eval_in_chief:
-            patience = patience or 0  # No other process evaluates, so none has the patience.
+            patience = patience or 0  # No other process evaluates, or has a patience.
         measure = None
         if "validation" in program.evaluations:
             measure = functools.partial(program.evaluate, session, "validation")
@@ -179,7 +182,8 @@ class _Training:
             table = as_markdown(model_table(program.runtime.variables()))
             recording.writer.texts(first, {"model": table})
         if self.server is not None:
-            # Now: a worker that found no record of the run when it ends would leave no count in it.
+            # Workers wait for this, so that the record of the run exists when they end: else they
+            # would not add their numbers to it.
             agreement.publish(self.server, mine)
         program.callbacks.on_start(run)
         reporter.read_request()
@@ -202,9 +206,10 @@ class _Training:
     def _select(
         self, outer: contextlib.ExitStack, first: int, say: Callable[[str], object]
     ) -> Callable[..., None] | None:
-        """Returns what takes the chief's evaluations, and keeps the best; None where none does.
+        """Returns a function that receives the chief's evaluations and keeps the best checkpoint.
 
-        If nobody has chosen who does, it is the chief, unless its checkpoints are large.
+        It is None if another process does this, or no process. If --eval_in_chief is not given, the
+        chief does it unless its checkpoints are large.
         """
         program, settings = self.program, self.program.experiment.settings
         chosen = settings.eval_in_chief
@@ -226,7 +231,7 @@ class _Training:
     def _end(  # noqa: C901
         self, reporter: Reporter, recording: Recording, request: Any, started: float
     ) -> Result | None:
-        """Saves what was reached and, if the run is complete, tests it."""
+        """Writes the last checkpoint and, if the run is complete, evaluates the test split."""
         program, session, schedule, run = self.program, self.session, self.schedule, reporter.run
         experiment, settings, first = program.experiment, run.settings, run.step
         reached = self._follow_others(reporter.console.say, reporter.step, request is not None)
@@ -241,9 +246,9 @@ class _Training:
                 f"--batch_size={settings.batch_size}; give more of them"
             )
         if schedule.total_steps is None and not self.stop.requested and reporter.select is None:
-            reporter.evaluate()  # That these updates are the last ones was not known before.
+            reporter.evaluate()  # It was not known before that these are the last updates.
         if reached > first:
-            asked, session.is_overdue = session.is_overdue, None  # Nothing is as due as this.
+            asked, session.is_overdue = session.is_overdue, None  # Saving must not be interrupted.
             prefix = self._save()
             session.is_overdue = asked
             recording.artifact(prefix)
@@ -260,7 +265,8 @@ class _Training:
             test = evaluate()
             if reached > first:
                 write_pictures(program.metrics, run.writer, reporter.step, "test")
-        write_at_end(program.metrics, run.writer)  # Of the test or, without one, the validation.
+        # The metrics hold the test split or, without one, the validation split.
+        write_at_end(program.metrics, run.writer)
         if test:
             best = evaluate_best(
                 session, program.runtime, settings.logdir, evaluate, reporter.console.say
@@ -280,14 +286,15 @@ class _Training:
         ends_early: Callable[[], bool],
         around: Callable[[int], ContextManager[Any]] = contextlib.nullcontext,
     ) -> Iterator[Mapping[str, float]]:
-        """Makes updates until the run or its data end; yields values of the last of each loop.
+        """Makes updates until the run or its data end; yields the values of the last of each call.
 
-        `around` opens a context for each loop, which it is given the first step of.
+        `around` opens a context for each call of several updates; it is given the global step
+        before them.
         """
         session, step, stop = self.session, self.program.train, self.stop
         while not self.schedule.is_over(session.planned_step):
             ending = session.any_worker(stop.requested or ends_early())
-            # All know now that it ends, so they ask each other whether because one was stopped.
+            # All workers know that the run ends here; if one of them was asked to stop, all stop.
             if ending and session.any_worker(stop.requested):
                 stop.follow()
             if ending:
@@ -307,7 +314,7 @@ class _Training:
             yield values
 
     def _follow_others(self, say: Callable[[str], object], step: int, ended: bool) -> int:
-        """Waits for workers that still make updates of their own; returns the global step."""
+        """Waits for asynchronous workers that still make updates; returns the global step."""
         settings, schedule = self.program.experiment.settings, self.schedule
         if self.stop.requested or self.server is None or self.server.departures is None:
             return max(step, self.session.planned_step)
@@ -326,9 +333,10 @@ class _Training:
     def _save(self) -> str:
         """Writes a checkpoint, unless a variable is NaN or infinite; returns its prefix."""
         try:
-            self.session.settle()  # A coordinator repeats nothing, since it counts all of it.
+            self.session.settle()  # Then a coordinator has counted all data that it has used.
             agreement.take_seen(self.server, self.tally)
-            used = self.tally.seen()  # Before the values are read: what is used again is known.
+            # Read before the variables: a resumed run may use a batch again, but leaves none out.
+            used = self.tally.seen()
             prefix = self.supervisor.save(self.session)
             seen.write(self.program.experiment.settings.logdir, prefix, used)
             return prefix
@@ -342,7 +350,7 @@ class _Training:
 def _announce_call(
     session: compat.Session, say: Callable[[str], object], size: int, secs: float
 ) -> None:
-    """Logs that a call of several steps is built now."""
+    """Logs that a call of `size` steps is built now, in about `secs` seconds."""
     say(
         f"from step {session.planned_step} on, calls of {size} steps; building the first one takes "
         f"about {secs:.1f} s"
@@ -350,7 +358,7 @@ def _announce_call(
 
 
 def _by_weights(last: Values, best: Values, step: int) -> dict[str, Values]:
-    """Returns the values of the test split by the weights that were tested, the best first."""
+    """Returns the test values of the best and of the last checkpoint, by a title for each."""
     chosen = int(best.get("global_step", -1))
     if not best:
         found = {"": last}
@@ -366,7 +374,7 @@ def _by_weights(last: Values, best: Values, step: int) -> dict[str, Values]:
 
 
 def selection(experiment: Any, resume_step: int, say: Callable[[str], object]) -> Selection:
-    """Returns what chooses the best checkpoint of a run, and ends it where none gets better."""
+    """Returns the `Selection` of a run, which keeps the best checkpoint and may stop it early."""
     settings = experiment.settings
     patience = settings.early_stopping_patience or 0
     monitor, mode = experiment.monitor, experiment.mode

@@ -1,4 +1,4 @@
-"""From a command line, or keyword arguments, to a run of an experiment."""
+"""Runs an experiment, by a command line or by keyword arguments."""
 
 from __future__ import annotations
 
@@ -41,37 +41,42 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def run(experiment: Any, **settings: Any) -> Any:
-    """Runs an experiment: by the command line of this program or, with settings, in this process.
+    """Runs an experiment, by the command line of this program or with the settings given here.
 
-    As a program, `run(Cancer)` reads the flags, does what they say, and exits: a whole run in this
-    process, a local cluster, or one task of a cluster. In a notebook, and elsewhere with settings,
-    as in `run(Cancer, strategy="local", hidden=32)`, it trains in this process; apart from the
-    runtime of TensorFlow, which a process chooses once, nothing global stays behind.
+    In a program, `run(Cancer)` reads the flags, trains as they say, and exits. The flags ask for a
+    whole run in this process, for a cluster on this machine, or for one task of a cluster.
+
+    In a notebook, or if settings are given, as in `run(Cancer, strategy="local", hidden=32)`, it
+    trains in this process and returns. It leaves no global state behind, apart from the runtime of
+    TensorFlow, which a process chooses once.
 
     Args:
       experiment: a subclass of `Experiment`.
-      **settings: values of its settings; at least one, or `strategy="local"`, in a program that
-        is not to read its command line.
+      **settings: values of its settings. If there are any, such as `strategy="local"`, the command
+        line is not read.
 
     Returns:
-      In a notebook or with settings an `experiments.Result`, of what was reached; else this does
-      not return.
+      In a notebook or with settings, the `experiments.Result` of the run; else this does not
+      return.
 
     Raises:
-      UserError: a setting, the data or the log folder is wrong; in a notebook or with settings.
+      UserError: in a notebook or with settings: a setting, the data or the log folder is wrong.
     """
     forgotten.used()
-    if settings or hasattr(sys, "ps1"):  # Somebody types, and the command line is another's.
+    if settings or hasattr(sys, "ps1"):  # Interactive: the command line is that of Python.
         _check_class(experiment)
         return _run_here(experiment, settings)
     if experiment.__module__ == "__main__" and _PACKAGE in Path(sys.argv[0]).resolve().parents:
-        # A program of this package: a folder `models` where it runs is not the one it means.
+        # A program of this package imports its own `models`, not a folder in the current directory.
         sys.path.insert(0, str(_PACKAGE.parent))
     return run_program(experiment)
 
 
 def run_program(experiment: Any, file: str | None = None) -> NoReturn:
-    """Runs an experiment by the command line, and exits; `file` as of `command_line.run`."""
+    """Runs an experiment by the command line, and exits.
+
+    `file` is given for `python -m experiments FILE`, whose first argument is not a flag.
+    """
     try:
         _check_class(experiment)
         define_flags(experiment.Settings, experiment.presets)
@@ -82,7 +87,7 @@ def run_program(experiment: Any, file: str | None = None) -> NoReturn:
 
 
 def _check_class(experiment: Any) -> None:
-    """Raises a `UserError` for what is no experiment, or has settings of another kind."""
+    """Raises a `UserError` for an object that is not an experiment class with valid settings."""
     settings = experiment.Settings
     if not isinstance(experiment, type):
         name = type(experiment).__name__
@@ -111,7 +116,7 @@ def read_flags(
 ) -> tuple[Any, ClusterSpec | None, Task | None]:
     """Returns the settings, the cluster and this process's task that flags and TF_CONFIG describe.
 
-    What is wrong, missing or contradictory in them is found without TensorFlow.
+    Wrong, missing or contradictory values raise a `UserError`, before TensorFlow is loaded.
     """
     settings = settings_from_flags(values, experiment.Settings, experiment.presets)
     settings = settings.resolved(experiment.name())
@@ -119,7 +124,7 @@ def read_flags(
     check_evaluation(values, task)
     if cluster is not None and task is not None:
         check_agreement(cluster, task, os.environ)
-        # A wrong task is wrong on either runtime.
+        # Raises if the cluster cannot have such a task.
         role(task, cluster, has_coordinator(settings.runtime))
         if task.job != EVALUATOR:
             access.check_allowed(access.cluster_hosts(cluster), settings.allow_network)
@@ -127,7 +132,7 @@ def read_flags(
 
 
 def main(experiment: Any, values: flags.FlagValues) -> int:
-    """Does what the flags say; returns the exit code."""
+    """Runs the task, the cluster or the whole run that the flags ask for; returns the exit code."""
     settings, cluster, task = read_flags(experiment, values)
     if values.print_config:
         print(text_of(settings), end="")
@@ -142,8 +147,9 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
     task = task or Task("worker", 0)
     earlier_end = None
     if task.job == EVALUATOR and not completion.step(settings):
-        # First of all: TensorFlow takes seconds, in which a short run may come to its end. One that
-        # is complete already, with these settings, does not come to another.
+        # This is read before TensorFlow is loaded, which takes seconds: a short run may end in that
+        # time, and its marker would look like that of an earlier run. If a run with these settings
+        # is complete already, its marker is the one that counts.
         earlier_end = completion.read(settings.logdir)
     with signals.signals() as stop:
         command_line.load_tensorflow()
@@ -170,7 +176,7 @@ def _dry_run(experiment: Any, settings: Any, task: Task | None) -> int:
 
 @contextlib.contextmanager
 def _explained(experiment: Any) -> Iterator[None]:
-    """Raises what the experiment says of an error of TensorFlow's, if anything, in its place."""
+    """Replaces an error of TensorFlow by the one that `Experiment.explain` returns, if any."""
     try:
         yield
     except tf1.errors.InvalidArgumentError as error:
@@ -183,7 +189,7 @@ def _explained(experiment: Any) -> Iterator[None]:
 def _launch(experiment: Any, settings: Any) -> int:
     """Runs this program once per task of a cluster on this machine; returns the exit code."""
     with launcher.loading() as fork_server:
-        # What each task would find out for itself, all have to agree on; the last flag counts.
+        # All tasks need the same log folder, and so on, so they are given it; the last flag counts.
         shared = [f"--logdir={settings.logdir}", *experiment.shared_flags(settings)]
         return launcher.launch_local(
             launcher.this_program(),
@@ -206,7 +212,7 @@ def _do_part(
     earlier_end: Any = None,
     say: Callable[[str], None] = print,
 ) -> Any:
-    """Does the part of `task`, or a whole run without a cluster; returns the result of a chief."""
+    """Runs `task` or, without a cluster, the whole run; returns the result of a chief."""
     with _explained(experiment):
         if cluster is not None and task.job == EVALUATOR:
             from experiments.training import evaluator
@@ -224,12 +230,12 @@ def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
             f"run() was given strategy={settings.strategy!r} in Python; a cluster needs processes "
             "of its own: start the program with --strategy, or give strategy='local'"
         )
-    # What an earlier run in this process has made is not this one's.
+    # Removes the graph and the variables of an earlier run in this process.
     select_runtime(settings.runtime).clear()
     main_thread = threading.current_thread() is threading.main_thread()
     with signals.signals() if main_thread else contextlib.nullcontext(signals.Stop()) as stop:
         result = _do_part(_made(experiment, settings), None, Task("worker", 0), stop)
     if result and notebook.is_notebook():
         notebook.show_curves(result.history)
-    # MLflow's store often takes a short run only when the record is closed.
+    # A short run often reaches MLflow's store, and so has an id, only when its record is closed.
     return result and dataclasses.replace(result, run_id=run_id.read(result.logdir))

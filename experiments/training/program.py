@@ -1,4 +1,4 @@
-"""What a task runs: an experiment's variables and steps, made once, before the session."""
+"""Builds an experiment's variables and steps in a task, once, before the session is opened."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small conv
 
 @dataclass(frozen=True)
 class Program:
-    """An experiment in this task."""
+    """The variables and steps of an experiment, as this task runs them."""
 
     experiment: Any
     runtime: Runtime
     data: Data
     train: Any  # The step that makes an update; None in an evaluator.
-    sync_optimizer: Any  # The `SyncReplicas` that aggregate gradients, or None.
-    evaluations: Mapping[str, compat.Step]  # By the splits that can be evaluated.
-    metrics: Mapping[str, Any]  # By name; they hold what the last evaluation has given them.
-    callbacks: Callbacks  # The experiment's own methods, and those of its callbacks.
+    sync_optimizer: Any  # The `SyncReplicasOptimizer` that averages gradients, or None.
+    evaluations: Mapping[str, compat.Step]  # A step for each split that is evaluated, by its name.
+    metrics: Mapping[str, Any]  # By name; they hold the results of the last evaluation.
+    callbacks: Callbacks  # The hooks of the experiment, and those of its callbacks.
     used: Any = (
-        None  # The variable of a graph from which a stream is opened; None if there is none.
+        None  # The variable with the number of batches to skip when a stream is opened; or None.
     )
 
     def go_on(self, session: compat.Session, used: int) -> None:
-        """Opens the stream of this worker anew, behind the batches that it has used."""
+        """Opens the stream of this worker again, after the `used` batches."""
         if self.used is not None and used:
             session.assign({"used": self.used}, {"used": np.asarray(used)})
             session.restart(self.train)
@@ -69,7 +69,7 @@ class Program:
         return evaluate(session, evaluation, chunks, self.metrics)
 
     def placement(self) -> str:
-        """Returns which variable and which operation of an update lives where, a line each."""
+        """Returns tables of the devices of all variables, and of all operations of an update."""
         variables = [("variable", "shape", "device")]
         for name, variable in sorted(self.runtime.variables().items()):
             device = shortened(task_device(variable.op)) or "(this process)"
@@ -93,10 +93,10 @@ class Program:
 def schedule_of(
     settings: Any, runtime: Runtime, data: Data, server: compat.Server | None
 ) -> Schedule:
-    """Returns the course of a run.
+    """Returns the schedule of a run.
 
-    It ends after a number of updates only where each of them is given the next batch, whoever makes
-    it: where workers have batches of their own, each makes as many updates as it has.
+    A run ends after a number of updates if all workers take their batches from one sequence, or
+    with --max_steps. If each worker has batches of its own, it ends when all batches are used.
     """
     together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
@@ -107,7 +107,7 @@ def schedule_of(
         shards = 1 if server is None else len(server.shards)
         sizes = inputs.sizes(data.train, shards)
         batches = None if sizes is None else max(1, sum(sizes) // shards)
-        # Replicas of the legacy runtime end together, with the shortest shard.
+        # Synchronous workers of the legacy runtime end together, with the shortest shard.
         ends_with_data = coordinates or not settings.sync
         if sizes is not None:
             lockstep = together and (server is None or not coordinates or server.synchronous)
@@ -129,9 +129,11 @@ def schedule_of(
             f"--profile_steps={settings.profile_steps} begins when the run has ended, at step "
             f"{total}; give earlier steps"
         )
-    # A backup replica would wait, in a loop of several, for updates that no other makes any more.
+    # With --replicas_to_aggregate, in a call of several updates the slowest worker could wait for
+    # updates that no other worker makes any more.
     most = 50 if coordinates else 1 if settings.replicas_to_aggregate else 20
-    # Whole periods: else loops of several sizes take turns, each of which is traced and optimized.
+    # A multiple of the period: else calls of several sizes would take turns, and each size has to
+    # be traced and optimized.
     period = settings.communication_period
     steps_per_loop = max(period, most - most % period)
     intervals = (settings.summary_every, settings.eval_every, settings.checkpoint_every)
@@ -156,9 +158,10 @@ def build(
     schedule: Schedule | None = None,
     used: Callable[[int], int] = lambda worker: 0,
 ) -> Program:
-    """Makes variables, on parameter servers if any, and steps; without a schedule none trains.
+    """Makes the variables and the steps; without a schedule there is no training step.
 
-    `used` returns how many batches a worker has used of its stream, when it opens it.
+    If there are parameter servers, they store the variables. `used` returns how many batches of its
+    stream a worker has used; it is called when the worker opens the stream.
     """
     settings = experiment.settings
     experiment.total_steps = None if schedule is None else schedule.last_step
@@ -200,7 +203,7 @@ def build(
                     remote=server is not None and not (server.synchronous or settings.sync),
                     counts=data.streams,
                 )
-            # A stream is repeated without end where the number of updates ends the run.
+            # If the number of updates ends the run, a stream is repeated without end.
             repeats = settings.epochs if schedule.total_steps is None else None
             if data.streams and not runtime.has_coordinator:
                 opened = compat.worker_variable(np.int64(0), "batches_used")
@@ -216,7 +219,7 @@ def build(
 
 
 def _check_monitor(program: Program) -> None:
-    """Refuses a monitor that no evaluation gives, before a run and not at its first evaluation."""
+    """Raises a `UserError` if no evaluation has the value `monitor`; a run would find out late."""
     experiment, evaluation = program.experiment, program.evaluations.get("validation")
     patience = experiment.settings.early_stopping_patience
     if evaluation is None and patience:
@@ -226,7 +229,7 @@ def _check_monitor(program: Program) -> None:
             "the patience out"
         )
     if evaluation is None or experiment.monitor == Experiment.monitor:
-        return  # A run without a monitor of its own may call its loss something else.
+        return  # The default monitor stands for the loss, which may have another name.
     scalars = set(evaluation.names) - {"examples", "global_step"}
     values = named("validation", dict.fromkeys([*scalars, *program.metrics]), experiment.loss_name)
     if experiment.monitor not in values:
@@ -237,13 +240,16 @@ def _check_monitor(program: Program) -> None:
 
 
 def first_values(settings: Any, runtime: Runtime) -> Callable[[Any], None] | None:
-    """Returns what sets the first values of a new run that begins with those of another one."""
+    """Returns a function that sets the first values of a run with --warm_start in a session.
+
+    It is None without that flag, or if the run resumes.
+    """
     path = settings.warm_start
     if path is None or CheckpointIO(settings.logdir).history():
         return None
     try:
         is_prefix = exists(path) and not tf1.gfile.IsDirectory(path)
-    except tf1.errors.OpError as error:  # As of a file system that TensorFlow does not have.
+    except tf1.errors.OpError as error:  # Such as a file system that TensorFlow does not support.
         raise UserError(
             f"--warm_start={path} cannot be read ({error.message}); name a log folder, or the "
             "prefix of a checkpoint, on this machine"
@@ -292,7 +298,10 @@ def _train(
 def _evaluations(
     experiment: Any, data: Data, copies: downpour.Copies | None
 ) -> dict[str, compat.Step]:
-    """Makes a step for each split that is evaluated; one for both that are arrays of one kind."""
+    """Makes a step for each split that is evaluated.
+
+    Validation and test share one step if both are arrays with the same names, shapes and types.
+    """
     found: dict[str, compat.Step] = {}
     if data.validation is not None:
         found["validation"] = _evaluation(experiment, data.validation, copies)
@@ -309,7 +318,7 @@ def _evaluation(experiment: Any, examples: Any, copies: downpour.Copies | None) 
             values = step.evaluate(experiment, batch)
         for metric in metrics_of(experiment).values():
             if isinstance(metric, Metric):
-                metric.check(values.keys() - {"examples"})  # Before a run, not in the midst of it.
+                metric.check(values.keys() - {"examples"})  # A missing output ends the run now.
         return values
 
     if callable(examples):

@@ -1,4 +1,4 @@
-"""What an experiment draws at random: again the same with the same `--seed`."""
+"""Seeds the random numbers of an experiment, so that the same `--seed` gives the same ones."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from compat import tf, tf1
 
 
 def seed_operations(seed: int, trainer: int) -> None:
-    """Seeds operations without a seed, such as dropout; each task that trains draws other numbers.
+    """Seeds operations without a seed, such as dropout, differently in each task that trains.
 
-    A runtime and a release repeat their own numbers, and only those: TensorFlow counts what draws.
+    The numbers are the same again only on the same runtime and release, since TensorFlow makes the
+    seed of an operation from the number of operations before it.
     """
     tf1.set_random_seed((seed + 7919 * trainer) % 2**31)
 
 
 @contextlib.contextmanager
 def seeded_variables(seed: int) -> Iterator[None]:
-    """Opens a scope in which `get_variable`, and layers that use it, draw by seed and name.
+    """Opens a scope in which `get_variable`, and layers that use it, draw values by seed and name.
 
-    So both runtimes, and all releases, begin with the same values.
+    So a variable begins with the same values on both runtimes and all releases.
     """
 
     def get(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
-        if not args:  # Only a getter of the experiment's own gives some by position.
+        if not args:  # Only a custom getter of the experiment gives arguments by position.
             kwargs = _seeded(seed, name, kwargs)
         return getter(name, *args, **kwargs)
 
@@ -38,14 +39,14 @@ def seeded_variables(seed: int) -> Iterator[None]:
 def _seeded(seed: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns arguments of `get_variable` with an initializer that draws by seed and name.
 
-    One that has a seed, or whose variable is cut into parts, which would all be alike, stays as it
-    is.
+    An initializer that has a seed stays as it is. So does that of a partitioned variable, whose
+    parts would all get the same values.
     """
     initializer: Any = arguments.get("initializer")
     if arguments.get("partitioner") is not None:
         return dict(arguments)
     if initializer is None and tf.as_dtype(arguments.get("dtype") or tf.float32).is_floating:
-        initializer = tf1.glorot_uniform_initializer  # What TensorFlow takes then.
+        initializer = tf1.glorot_uniform_initializer  # TensorFlow's default.
     if inspect.isclass(initializer):
         initializer = initializer()
     config = initializer.get_config() if hasattr(initializer, "get_config") else {}

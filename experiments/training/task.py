@@ -1,4 +1,4 @@
-"""The part of one task in a run, from start to end: it serves, or it trains."""
+"""Runs one task of a run from start to end: a task serves others, or trains."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def run(
     stop: Stop,
     say: Callable[[str], None] = print,
 ) -> Result | None:
-    """Does the part of `task`; returns the result in the chief of a run that is complete now.
+    """Runs `task` until it has ended.
 
-    Its server gives `say` the lines about other tasks.
+    Returns the result if the task is the chief and the run is complete, else None. The task's
+    server passes its lines about other tasks to `say`.
     """
     settings = experiment.settings
     runtime = compat.select_runtime(settings.runtime)
@@ -48,8 +49,8 @@ def run(
         devices.configure_eager(settings, alone=cluster is None, tasks=tasks)
     if what in (Role.SERVE, Role.TRAIN):
         return _run(experiment, runtime, cluster, task, stop, what, say)
-    # Before anything in the folder is touched, and before the server starts: others need not come
-    # if there is nothing to train on.
+    # The folder is checked and locked before anything in it is changed, and before the server
+    # starts, so that other tasks do not join a run that cannot begin.
     check_logdir(settings.logdir)
     checkpoints = CheckpointIO(settings.logdir).hold()
     try:
@@ -89,20 +90,21 @@ def _run(
         if data is not None:
             return train(experiment, runtime, server, data, stop)
         if server is not None:
-            # Without it the chief, which was asked to end as well, could not save what was reached.
+            # The chief may be asked to stop at the same time, and needs this server to save its
+            # last checkpoint.
             with stop.deferred(), system_metrics(settings, task):
                 server.join(lambda: stop.linger(server.chief_runs))
         return None
     except BaseException as error:
         lost = None if server is None else server.diagnose(error)
-        # Others may have come to the end without this one, and exited.
+        # Other tasks may have completed the run without this one, and exited.
         if isinstance(lost or error, compat.PeerError) and _is_complete(settings):
             return None
-        # What was lost, or a call that was left behind, may hold up Python's end, or abort it.
+        # A lost server, or a call that was abandoned, may block Python's exit, or abort it.
         stuck = watchdog.is_stuck() or (isinstance(error, Stopped) and error.loses)
         if stuck or (server is not None and (server.serves or lost is not None)):
             if server is not None:
-                server.announce_end()  # For Python's end, which would, is passed over.
+                server.announce_end()  # Python's exit, which would call it, is skipped.
             exit_at_once(lost or error)
         if lost is None:
             raise
@@ -132,7 +134,7 @@ def _check(settings: Any, cluster: ClusterSpec | None, has_coordinator: bool) ->
 
 
 def _is_complete(settings: Any) -> bool:
-    """Whether the very run is complete; if so, the user is told."""
+    """Whether a run with these settings is complete; if so, prints how to resume it."""
     step = completion.step(settings)
     if step is not None:
         print(completion.message(settings.logdir, step))

@@ -1,4 +1,4 @@
-"""Begins a model with values of another one's checkpoint, where both have a variable."""
+"""Sets the first values of a model's variables to those in the checkpoint of another model."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from compat.runtime.saver import Saver
 
 
 def warm_start(prefix: str, runtime: Runtime) -> tuple[Callable[[Any], None], Comparison]:
-    """Finds variables of the same name, shape and dtype in a checkpoint, once the model is built.
+    """Finds the variables of a model that a checkpoint has with the same name, shape and dtype.
 
-    What counts updates begins anew, and so does what an optimizer keeps for each variable.
+    Counters of updates and the slots of an optimizer are not taken from the checkpoint.
 
     Args:
-      prefix: of the checkpoint, such as "runs/1/model.ckpt-500".
-      runtime: has the variables of the model.
+      prefix: prefix of the checkpoint, such as "runs/1/model.ckpt-500".
+      runtime: the runtime that has the variables of the model.
 
     Returns:
-      What sets them in a session, for `Supervisor(init_fn=...)`; their names, and why the others
-      begin anew.
+      A function that sets the variables in a session, for `Supervisor(init_fn=...)`; and a
+      comparison, which has the names of these variables and why the others are not set.
 
     Raises:
-      UserError: it cannot be read, or has none of the variables.
+      UserError: the checkpoint cannot be read, or has none of the variables.
     """
     remedy = "name a log folder, or the prefix of a checkpoint such as runs/1/model.ckpt-500"
     with reading(prefix, remedy) as reader:
@@ -44,7 +44,7 @@ def warm_start(prefix: str, runtime: Runtime) -> tuple[Callable[[Any], None], Co
 
 
 def _of_the_model(runtime: Runtime) -> dict[str, Any]:
-    """Returns the variables by name, without those of an optimizer and the global step."""
+    """Returns the variables by name, except the global step and those of an optimizer."""
     variables = runtime.variables()
     trained = {name for name, variable in variables.items() if variable.trainable}
     return {
