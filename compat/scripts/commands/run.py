@@ -26,7 +26,7 @@ from compat.runtime.graphs import ahead
 from compat.scripts.clusters import addresses, inherited, tasks
 from compat.scripts.reading import conversion
 from compat.scripts.reading import program as reading
-from compat.scripts.view import imports, libraries, namespace
+from compat.scripts.view import changes, imports, libraries, namespace
 
 _TRACK = "compat.scripts.clusters.track"
 _AHEAD = "compat.runtime.graphs.ahead"
@@ -40,6 +40,8 @@ _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [argumen
 def main(argv: list[str]) -> int:
     """Runs the command line of `run`; returns the exit code of the script."""
     options = parser().parse_args(argv)
+    given = {name: getattr(options, name) for name in changes.FLAGS}
+    changes.chosen.update((name, value) for name, value in given.items() if value)
     kind, target, arguments = program(options)
     if options.cluster:
         if kind == "code":
@@ -81,6 +83,7 @@ def _prepare(options: argparse.Namespace, target: str) -> None:
     if options.ahead:
         ahead.chosen = options.ahead
         namespace.when_loaded.append(_AHEAD)
+    namespace.when_loaded.append(changes.__name__)
     if options.track:
         os.environ[inherited.TRACK] = "1"
         namespace.when_loaded.append(_TRACK)
@@ -116,6 +119,8 @@ def parser() -> argparse.ArgumentParser:
     add("--hosts", help="map addresses: pc-01:2222=127.0.0.1:5001,...")
     add("--local", action="store_true", help="map all hosts to this machine")
     add("--allow_network", action="store_true", help="allow other machines: see docs/security.md")
+    for name, option in changes.FLAGS.items():
+        add(f"--{name}", **option.argument)
     for flag in ("-u", "-B", "-O", "-s", "-E", "-I"):
         # These are options of Python itself.
         add(flag, action="store_true", help=argparse.SUPPRESS)
@@ -132,7 +137,7 @@ def _own(options: argparse.Namespace) -> list[str]:
     words += [f"--{name}" for name in ("track", "allow_network") if getattr(options, name)]
     if options.data_dir:
         words.append(f"--data_dir={os.path.abspath(options.data_dir)}")
-    return words
+    return words + changes.words()
 
 
 def program(options: argparse.Namespace) -> tuple[str, str, list[str]]:

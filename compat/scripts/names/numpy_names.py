@@ -6,7 +6,8 @@ from typing import Mapping
 
 _OWN = "compat.scripts.shims.arrays:"
 
-# By the release that removed the names: the replacement ("*" stands for the name), the names.
+# By the release that removed the names: the replacement, and the names. "*" stands for the name; a
+# replacement that is a whole module ends with a colon.
 GONE: Mapping[str, Mapping[str, str]] = {
     "1.18": {"numpy.testing:": "testing.utils", "numpy:ndim": "rank"},
     "1.23": {
@@ -52,8 +53,13 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "numpy:cumprod": "cumproduct",
         "numpy:float64": "float_",
         "numpy:inf": "Inf Infinity PINF infty",
-        "numpy:": "lib.arraysetops lib.function_base lib.index_tricks",
-        "numpy:linalg": "linalg.linalg",
+        "numpy:": (
+            "lib.arraypad lib.arraysetops lib.function_base lib.histograms lib.index_tricks "
+            "lib.nanfunctions lib.polynomial lib.shape_base lib.twodim_base lib.type_check "
+            "lib.ufunclike"
+        ),
+        "numpy.fft:": "fft.helper",
+        "numpy.linalg:": "linalg.linalg",
         "numpy:longdouble": "longfloat",
         "numpy:nan": "NAN NaN",
         "numpy:pad": "lib.pad",

@@ -39,6 +39,11 @@ NUMPY = (
     import numpy as np
     import numpy.random as rnd
     from numpy import float as number
+    from numpy.fft.helper import fftshift
+    from numpy.lib.nanfunctions import nanmax
+    from numpy.lib.shape_base import expand_dims
+    from numpy.lib.twodim_base import triu_indices
+    from numpy.linalg.linalg import norm
     """,
     ("(np.int, np.bool is bool, number)", "(<class 'int'>, True, <class 'float'>)"),
     ("(np.Inf, np.NaN, np.NINF, np.float_.__name__)", "(inf, nan, -inf, 'float64')"),
@@ -48,6 +53,8 @@ NUMPY = (
     ("np.alltrue([True]) and np.sometrue([True]) and np.in1d([1], [1])[0]", "True"),
     ("float(np.trapz([1, 2]))", "1.5"),
     ("np.asfarray([1]).dtype", "float64"),
+    ("expand_dims([1], 0).shape, len(triu_indices(2)), nanmax([1.0, np.nan])", "(1, 1) 2 1.0"),
+    ("fftshift([1, 2]), norm([3, 4]), np.linalg.linalg.det([[2]])", "[2 1] 5.0 2.0"),
     ("np.find_common_type([np.int32, np.float64], [])", "float64"),
     ("np.array([[1], [1, 2]]).dtype", "object"),
     ("np.array([np.ones(1), 2.0], np.float32)", "[1. 2.]"),
