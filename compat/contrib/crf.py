@@ -54,7 +54,7 @@ def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params:
 
 
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
-    """Returns normalizers [batch], by the forward algorithm; 0 for an empty sequence."""
+    """Returns log-normalizers [batch], by the forward algorithm; 0 for an empty sequence."""
 
     def forward(alphas: Any, step: Any) -> Any:
         potentials, alive = step

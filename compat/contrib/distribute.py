@@ -48,7 +48,7 @@ def MirroredStrategy(  # noqa: N802 - TensorFlow's name
 ) -> Any:
     """Returns a strategy for these devices or number of GPUs; the CPU replaces missing ones.
 
-    Batches have the size that the input function gives them, for each replica.
+    Each replica gets whole batches, of the size that the input function gives them.
     """
     del prefetch_on_device, auto_shard_dataset  # They do not change results, or are for clusters.
     count = num_gpus_per_worker if num_gpus is None else num_gpus

@@ -57,7 +57,7 @@ def _buffered(mapping: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _applied(name: str) -> Callable[..., Any]:
-    """Returns a method for an operation that is a function in some releases, else a method.
+    """Returns a method for the operation `name`, which some releases have only as a function.
 
     `Dataset.apply` returns a dataset with `make_one_shot_iterator`, which those of TensorFlow 2
     lack.

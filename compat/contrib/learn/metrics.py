@@ -59,7 +59,7 @@ class MetricSpec:
 
 
 def tensor(predictions: Mapping[str, Any], key: str | None) -> Any:
-    """Returns the predictions with a key; without a key, the only ones, or the classes."""
+    """Returns predictions by key; without one "class_ids", else "predictions", else the first."""
     if key is None:
         known = ("class_ids", "predictions", *predictions)
         return predictions[next(name for name in known if name in predictions)]
@@ -69,7 +69,7 @@ def tensor(predictions: Mapping[str, Any], key: str | None) -> Any:
 
 
 def output(prediction: Mapping[str, Any], key: str) -> Any:
-    """Returns an example's prediction with a key, as a scalar if it has one element."""
+    """Returns the prediction `key` for an example, as a scalar if it has one element."""
     value = tensor(prediction, key)
     return np.asarray(value).reshape(()).item() if np.shape(value) == (1,) else value
 

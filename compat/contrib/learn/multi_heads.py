@@ -157,7 +157,7 @@ class _MultiLabelHead(_heads._RegressionHeadWithMeanSquaredErrorLoss):
 
 
 def multi_head(heads: Sequence[Any], head_weights: Sequence[float] | None = None) -> Any:
-    """Returns a head that combines named heads; labels, and logits in a dict, have their names.
+    """Returns a head that combines several heads; their names are the keys of labels and logits.
 
     Raises:
       ValueError: If `heads` is empty, a head has no name, or the number of weights differs.

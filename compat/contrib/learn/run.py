@@ -15,7 +15,7 @@ from compat.runtime import interface
 from compat.server import Server
 
 _USUAL = "grpc://"
-_servers: dict[str, Any] = {}  # By the address of the master; a process runs one task.
+_servers: dict[str, Any] = {}  # The server of this process, by the address of its master.
 TaskType: Any = run_config.TaskType
 
 
@@ -166,9 +166,10 @@ class Experiment:
         name: str = "continuous",
         inputs: Callable[..., Any] | None = None,
     ) -> None:
-        """Evaluates and exports new checkpoints until `train_steps`, or a function returns False.
+        """Evaluates and exports new checkpoints until one has reached the step `train_steps`.
 
-        The function receives the metrics, at first None, and the checkpoint if it accepts one.
+        It also ends when `continuous_eval_predicate_fn` returns False. This function receives the
+        metrics, at first None, and the path of the checkpoint if it has such a parameter.
         """
         proceed: Any = continuous_eval_predicate_fn or (lambda eval_results: True)
         takes_path = "checkpoint_path" in inspect.signature(proceed).parameters

@@ -135,7 +135,10 @@ class AdamGSOptimizer(tf1.train.AdamOptimizer):
 
 
 class RMSPropOptimizer(tf1.train.RMSPropOptimizer):
-    """`tf.contrib.optimizer_v2.RMSPropOptimizer`: averages start at epsilon, which is not added."""
+    """`tf.contrib.optimizer_v2.RMSPropOptimizer`, which uses epsilon in another way.
+
+    Epsilon is the initial value of the averages, and is not added to them in updates.
+    """
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for variable in var_list:

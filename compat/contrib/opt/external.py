@@ -98,7 +98,7 @@ class ExternalOptimizerInterface:
         )
 
     def _set(self, session: Any, packed: Any, **run_kwargs: Any) -> None:
-        """Sets the variables; resource variables cannot be fed, as TensorFlow 1.15 does."""
+        """Sets the variables by placeholders: TensorFlow 1.15 fed them, which is impossible now."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes])
         parts = np.split(np.asarray(packed), ends[:-1])
         session.run(self._updates, dict(zip(self._placeholders, parts)), **run_kwargs)

@@ -85,7 +85,10 @@ def _is_size(value: Any) -> bool:
 
 
 def _ignoring_input_size(base: Any, place: int) -> Any:
-    """Returns a cell class that ignores `input_size`, until 0.12 at position `place` + 1."""
+    """Returns a subclass of a cell that ignores `input_size`, an argument until 0.12.
+
+    By position, `place` other arguments are between `num_units` and it.
+    """
 
     class Cell(base):
         def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:

@@ -13,7 +13,7 @@ nest = tf1.nest
 
 
 class Decoder:
-    """Base class; subclasses have `batch_size`, `output_size`, `output_dtype` and the methods."""
+    """Base class; subclasses define its methods, `batch_size`, `output_size` and `output_dtype`."""
 
     # Whether `step` returns the finished state of all sequences, not only of those of this step.
     tracks_own_finished = False

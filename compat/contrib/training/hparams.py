@@ -84,7 +84,7 @@ class HParams:
     """Hyperparameters as attributes; each keeps the type of its initial value."""
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
-        self._types: dict[str, tuple[type, bool]] = {}  # The bool is true for a list.
+        self._types: dict[str, tuple[type, bool]] = {}  # The bool: whether it is a list.
         self._model_structure = model_structure
         for name, value in kwargs.items():
             self.add_hparam(name, value)
