@@ -62,7 +62,7 @@ def _without_users(text: str) -> str:
     last, quote, before_quote = text.rfind("@"), -1, -1
     for colon in re.finditer("://", text[: last + 1]):
         start = colon.end()
-        if start < end:  # It is part of a password.
+        if start < end:  # This "://" is part of a password.
             continue
         slash = text.find("/", start)
         at = text.rfind("@", start, slash if slash >= 0 else len(text))
@@ -96,7 +96,7 @@ def _without_values(text: str) -> str:
 
 
 def _is_secret(match: re.Match[str], is_quoted: bool) -> bool:
-    """Returns whether a match of `_NAMED` names the value after it, and is no plain word."""
+    """Returns whether a match of `_NAMED` names a secret, and is not a word of a sentence."""
     name = match["flag"] or match["name"]
     if _SECRET_NAME.search(name):
         begins_line = match["line"] is not None

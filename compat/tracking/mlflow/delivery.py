@@ -1,4 +1,4 @@
-"""Delivers the spool of a log folder to its MLflow run, across restarts.
+"""Delivers the spool of a log folder, the file with its records, to MLflow, across restarts.
 
 If a response is lost, records are sent twice. MLflow keeps them once: a metric, parameter or tag
 with the same value stays one, and an artifact is overwritten.
@@ -31,13 +31,13 @@ _OTHER_RELEASE = "out-of-date database schema"  # A part of MLflow's message, wh
 
 
 class Delivery:
-    """Delivers the spool of one log folder to one store, as `stores.store_uri` gives it.
+    """Delivers the spool of one log folder, the file with the records of a run, to MLflow.
 
-    Then delivers the spools with the system metrics of its tasks to the same run.
+    Then it delivers the spools of the tasks, which have their system metrics, to the same run.
 
     Args:
       logdir: The log folder.
-      uri: The URI of the store.
+      uri: The URI of the store, as `stores.store_uri` returns it.
       say: Receives lines about records that were not delivered, with the reason.
       training: The log folder of the run to join; None to read it from the spool.
     """

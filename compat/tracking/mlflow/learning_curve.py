@@ -1,4 +1,4 @@
-"""Plots the learning curve of a run from its spool."""
+"""Plots the learning curve of a run from its spool, the file with the records for MLflow."""
 
 from __future__ import annotations
 

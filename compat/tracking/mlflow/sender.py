@@ -126,7 +126,7 @@ def main() -> int:
 
 
 def _say_state(logdir: str) -> int:
-    """Prints the number of delivered records and the sender of the rest; returns 1 for a rest."""
+    """Prints how many records are delivered, and who sends the rest; returns 1 if there is one."""
     whole, pending = sum(1 for _ in spool.read(logdir)), spool.pending(logdir)
     print(f"{whole - pending:,} of {whole:,} records are delivered; {_who_sends(logdir)}")
     return 1 if pending else 0

@@ -149,7 +149,7 @@ def curves(logdir: str, end: int | None = None) -> Iterator[str]:
 
 
 def superseded(logdir: str) -> str | None:
-    """Returns a text that lists the steps that earlier resumes have logged again, or None."""
+    """Returns the latest tag `superseded`, a list of the steps that were logged again, or None."""
     tags = [record["values"] for record, _ in read(logdir) if record["kind"] == "tags"]
     return next(
         (str(values["superseded"]) for values in tags[::-1] if "superseded" in values), None
@@ -188,7 +188,10 @@ def store(logdir: str) -> str | None:
 
 
 def abandoned(logdir: str) -> int | None:
-    """Returns the last time, in ms since 1970, of a run that ended without a record, or None."""
+    """Returns the time of the last record, in ms since 1970, if the run was killed, or None.
+
+    The spool of a killed run has no record of its end, and no process holds its lock.
+    """
     if joined(logdir) is not None:
         return None
     last_time, kind = 0, ""

@@ -160,7 +160,7 @@ class Tracker(Writer):
             self._spool = None
         self._pipe.close()
         if not os.path.exists(os.path.join(self._logdir, spool.SPOOL)):
-            self._sender.kill()  # Otherwise it would search for the folder until its timeout.
+            self._sender.kill()  # Else the sender would search for it until its timeout.
         if not self._await_delivery(status):
             self._say(self._leaving())
             return
@@ -228,7 +228,7 @@ class Tracker(Writer):
         return store_uri(self._tracking_uri, self._run_logdir)
 
     def _supersede(self, step: int, last: int) -> None:
-        """Logs the points that are logged again, also to MLflow."""
+        """Records in the tag `superseded` that the steps after `step` until `last` come again."""
         steps = f"{step + 1} to {last}"
         again = [spool.superseded(self._logdir), f"steps {steps}, by a resume from step {step}"]
         self._append("tags", values={"superseded": "; ".join(filter(None, again))})
