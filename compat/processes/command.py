@@ -50,7 +50,7 @@ def begin() -> None:
 
 
 def report(error: BaseException) -> int:
-    """Prints an error in one line, and a stop only if it lost data; returns the exit code."""
+    """Prints an error in one line, a `Stopped` only if it lost data; returns the exit code."""
     if not isinstance(error, Stopped) or error.loses:
         with contextlib.suppress(OSError):  # The terminal may have been closed.
             print(f"error: {error}", file=sys.stderr, flush=True)

@@ -138,7 +138,7 @@ def _serve(connection: socket.socket) -> tuple[Any, list[int]]:  # noqa: C901
 
 
 def _raised(end: socket.socket) -> socket.socket:
-    """Returns the socket at a number above all descriptors of programs."""
+    """Moves a socket to a descriptor above those that programs get, and returns it."""
     with end:
         return socket.socket(fileno=fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH))
 

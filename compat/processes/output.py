@@ -164,7 +164,10 @@ class Output:
         return f"{self._colors[name]}{prefix}\033[0m" if name in self._colors else prefix
 
     def _room(self, name: str) -> int:
-        """Returns the columns after a prefix, without the last one, which would wrap the line."""
+        """Returns how many columns are left after the prefix of `name`.
+
+        The last column is left free, since a terminal may wrap a line that fills it.
+        """
         try:
             columns = os.get_terminal_size(self._out.fileno()).columns or 80
         except (OSError, ValueError):

@@ -148,7 +148,7 @@ class Server(tf1.train.Server, metaclass=Old):
 
 
 def _trainers() -> dict[str, str]:
-    """Returns the addresses of the tasks that train by their names, the chief's first."""
+    """Returns the address of each task that trains, by the task's name; the chief is first."""
     if task is None:
         return {}
     try:
@@ -198,7 +198,7 @@ def _hosts(cluster: Any) -> list[str]:
 
 
 def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
-    """Checks that a server can start; excludes its peers from proxies."""
+    """Checks that a server's port is free; keeps the traffic between the tasks out of proxies."""
     tasks = cluster.as_dict()
     os.environ.update(proxies.bypass(os.environ, _hosts(cluster)))
     job = job_name or (next(iter(tasks)) if len(tasks) == 1 else None)

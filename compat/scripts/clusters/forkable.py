@@ -37,8 +37,8 @@ def survey(path: str) -> Survey | None:
 
     Returns:
       The survey, or None if each process must start its own Python: if the program does not import
-      TensorFlow, cannot be read, or sets an environment variable that TensorFlow reads at import in
-      any way but as a constant before that import.
+      TensorFlow, or cannot be read. So it is if the program sets an environment variable that
+      TensorFlow reads at import, unless it sets a constant value before that import.
     """
     main = Path(path).resolve()
     root = next(folder for folder in main.parents if not (folder / "__init__.py").exists())
@@ -124,7 +124,7 @@ def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:
 
 
 def _sets_only(tree: ast.AST, known: set[ast.AST]) -> bool:
-    """Returns whether the uses of `os.environ`, without the `known`, set late variables only.
+    """Returns whether all uses of `os.environ`, except those in `known`, set only late variables.
 
     A late variable is one that TensorFlow does not read at import.
     """

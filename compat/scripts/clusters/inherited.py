@@ -12,7 +12,7 @@ import sys
 
 ALLOW_NETWORK = "COMPAT_RUN_ALLOW_NETWORK"  # Set if tasks may be on other machines.
 COUNTS = "COMPAT_RUN_CLUSTER"  # JSON: number of tasks per job, if one command started them all.
-HOSTS = "COMPAT_RUN_HOSTS"  # JSON: the real address by each "host:port" of the script.
+HOSTS = "COMPAT_RUN_HOSTS"  # JSON: for each "host:port" in the script, its real address.
 OPTIONS = "COMPAT_RUN_OPTIONS"  # JSON: the options of `compat run` for Python processes it starts.
 PORTS = "COMPAT_RUN_PORTS"  # The file with the ports that the processes of a run share.
 RECORD = "COMPAT_RUN_RECORD"  # The file in which the chief of a tracked cluster names its folder.

@@ -50,7 +50,7 @@ def install() -> None:
 
 
 def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]) -> None:
-    """Makes a method call `wrapper` with its owner and with the original call."""
+    """Replaces the method `name` of a class: each call calls `wrapper(self, original_call)`."""
     original = vars(kind).get(name)
 
     @functools.wraps(getattr(kind, name))

@@ -1,4 +1,4 @@
-"""Places variables without a device on the first task by name, as TensorFlow 1.x does.
+"""Places variables without a device on the task whose name sorts first, as TensorFlow 1.x does.
 
 TensorFlow 2 places them on the task that runs the session. Each worker would have variables of its
 own, and all workers but the chief would wait forever for initial values.
@@ -20,7 +20,7 @@ _seen: weakref.WeakKeyDictionary[Any, tuple[int, int]] = weakref.WeakKeyDictiona
 
 
 def place(graph: Any, devices: Iterable[Any]) -> None:
-    """Gives variables and shared queues without a task the first task by name.
+    """Places variables and shared queues without a task on the task whose name sorts first.
 
     Operations that a session has run are not moved. Local variables stay on their worker.
 

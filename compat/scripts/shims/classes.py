@@ -77,8 +77,8 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
     ) -> Any:
         """Returns the training operation; adds the operation that `release` runs to the graph.
 
-        In a `compat.step` of the modern runtime the calls are the replicas: no tokens or queues are
-        necessary.
+        In a `compat.step` of the modern runtime each call is a replica, and needs neither tokens
+        nor queues.
         """
         if self._has_coordinator:
             self.local_step_init_op = self.chief_init_op = tf1.no_op()

@@ -251,7 +251,7 @@ _OF_NUMBERS = "corr cov kurt mean median sem skew std var"
 
 
 def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
-    """Yields the name of each method that accepts less than it did, and one that accepts more."""
+    """Yields the name of each method that has changed, and a method that also works as before."""
     for name, order in _POSITIONS.items() if is_frame else ():
         yield name, libraries.with_arguments(getattr(owner, name), {}, order)
     for name, renamed in _RENAMED.items():

@@ -3,8 +3,8 @@
 A float without a fraction can be a dimension, as in `[None, size / 2]`. An object that was a list
 in Python 2, such as `range(10)`, is converted to a tensor. The second half of a random operation's
 seed is its number in the graph, as until 1.15; since 2.0 it is the number of random operations
-before it. A loop that starts its queue runners again after the end of their input is stopped, which
-TensorFlow would repeat forever.
+before it. A loop that starts its queue runners again after the end of their input is stopped, since
+TensorFlow would repeat it forever.
 """
 
 from __future__ import annotations
