@@ -1,1 +1,1 @@
-"""Evaluation of a run's checkpoints, and what follows from it: the best one, and early stopping."""
+"""Evaluates the checkpoints of a run, keeps the best one, and stops a run early."""

@@ -1,4 +1,4 @@
-"""Keeps the best checkpoint of a run in a folder, always whole, as TensorFlow finds it."""
+"""Keeps a copy of the best checkpoint of a run in a folder; it is complete at any moment."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from compat.errors import UserError
 from compat.tracking.files import replacing, write_atomically
 
 FOLDER = "best"
-# Also what a process that was killed had begun.
+# The optional .tmp is of a file that a killed process had begun.
 _OF_A_CHECKPOINT = re.compile(r"\.(index|data-\d{5}-of-\d{5})(\.tmp)?$")
 CHECKPOINTS = ("best", "last")
 
 
 def find(logdir: str, which: str | None = None, given: str = "LOGDIR") -> tuple[str, str]:
-    """Returns which checkpoint of a run is meant, "best" or "last", and its prefix.
+    """Returns whether the chosen checkpoint of a run is the "best" or the "last", and its prefix.
 
     Args:
-      logdir: of the run.
-      which: None for the best, or the last where none is kept as the best.
-      given: what the user gave the folder by.
+      logdir: the log folder of the run.
+      which: "best" or "last"; None for the best, or the last if there is no best.
+      given: the argument or flag by which the user gave the folder, for errors.
 
     Raises:
-      UserError: there is none.
+      UserError: there is no such checkpoint.
     """
     if not os.path.isdir(logdir):
         raise UserError(f"{given}={logdir} is not a folder; name the log folder of a run")
@@ -46,22 +46,22 @@ def find(logdir: str, which: str | None = None, given: str = "LOGDIR") -> tuple[
 
 
 def step_of(prefix: str) -> int:
-    """Returns the global step of a checkpoint, with which its prefix ends."""
+    """Returns the global step of a checkpoint, which is the number at the end of its prefix."""
     return int(prefix.rpartition("-")[2])
 
 
 @contextlib.contextmanager
 def held(prefix: str, logdir: str) -> Iterator[str]:
-    """Holds the files of a checkpoint that the chief may remove, under another prefix."""
+    """Yields the prefix of a copy of a checkpoint, whose own files the chief may remove."""
     folder = Path(logdir) / "being_evaluated"
     try:
-        shutil.rmtree(str(folder), ignore_errors=True)  # Of a process that was killed.
+        shutil.rmtree(str(folder), ignore_errors=True)  # A killed process may have left it.
         folder.mkdir()
         for file in _files(prefix):
             link = str(folder / file.name)
             try:
                 os.link(str(file), link)
-            except OSError:  # There are no links.
+            except OSError:  # The file system has no hard links.
                 shutil.copyfile(str(file), link)
         yield str(folder / Path(prefix).name)
     finally:
@@ -69,14 +69,14 @@ def held(prefix: str, logdir: str) -> Iterator[str]:
 
 
 def keep(prefix: str, folder: str) -> str:
-    """Copies a checkpoint, which then replaces the one in the folder; returns the copy's prefix."""
+    """Copies a checkpoint to a folder, in place of the one there; returns the copy's prefix."""
     name, files = Path(prefix).name, _files(prefix)
     os.makedirs(folder, exist_ok=True)
     for file in files:
         target = os.path.join(folder, file.name)
         with replacing(target) as new, file.open("rb") as given:
             shutil.copyfileobj(given, new, 1 << 20)
-    # As TensorFlow writes and reads it, but by its name alone: the folder may be moved.
+    # The format of TensorFlow, but with the name in place of the path, so the folder may be moved.
     state = f'model_checkpoint_path: "{name}"\nall_model_checkpoint_paths: "{name}"\n'
     write_atomically(os.path.join(folder, "checkpoint"), state)
     kept = {file.name for file in files}

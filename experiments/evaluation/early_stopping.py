@@ -1,6 +1,6 @@
-"""How a run is stopped early: by a request in its log folder, which its chief passes on to workers.
+"""Stops a run early, by a request in its log folder, which the chief passes on to the workers.
 
-A request is a file: a chief that is down at that moment finds it when it is back.
+A request is a file, so that a chief that is down at that moment finds it when it is restarted.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ FILE = "stop_request.json"
 
 @dataclass(frozen=True)
 class StopRequest:
-    """Why a run is to stop early."""
+    """A request to stop a run early."""
 
-    step: int  # Of the evaluation, or the callback, that led to it.
-    patience: int  # The `--early_stopping_patience` that was exhausted; 0 of a callback.
+    step: int  # The step of the evaluation, or of the callback, that led to the request.
+    patience: int  # The `--early_stopping_patience` that was exhausted; 0 for a callback.
     reason: str
 
 
 def request(logdir: str, found: StopRequest) -> None:
-    """Writes the request; one that was there is replaced."""
+    """Writes a request, in place of an earlier one."""
     write_atomically(os.path.join(logdir, FILE), json.dumps(asdict(found)) + "\n")
 
 
@@ -42,10 +42,11 @@ def read(logdir: str) -> StopRequest | None:
 
 
 def standing(logdir: str, step: int, patience: int | None) -> StopRequest | None:
-    """Returns the request that holds for a run which resumes at `step`; removes any other.
+    """Returns the request that still holds for a run that resumes at `step`; removes any other.
 
-    It no longer holds once the chief is given more patience, or none of it (0); None if it was not
-    given. That of a later step is of a run that was cut off.
+    A request does not hold if its step is later than `step`: the run was killed, and has lost that
+    step. Nor does it hold if the user now gives more patience than the request has, or 0, which
+    turns early stopping off. `patience` is None if the user gave none.
     """
     found = read(logdir)
     patient = patience is not None and (patience == 0 or found is None or patience > found.patience)

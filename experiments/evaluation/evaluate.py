@@ -1,4 +1,4 @@
-"""Evaluation of a model on a split that is too large for one batch."""
+"""Evaluates a model on a split that is too large for one batch."""
 
 from __future__ import annotations
 
@@ -25,9 +25,18 @@ def evaluate(
 ) -> Values:
     """Returns the means of a step's scalars, the metrics, and "global_step", by name.
 
-    A scalar, such as the loss, is a mean over the examples of a chunk, so that chunks are weighted
-    by their numbers of examples. While other workers train, the variables change; "global_step" is
-    that of the last chunk. Chunks are the arguments of each call; the step's data may end before.
+    A scalar, such as the loss, is a mean over the examples of a chunk, so chunks are weighted by
+    their numbers of examples. If other workers train at the same time, the variables change between
+    chunks; "global_step" is the one of the last chunk.
+
+    Args:
+      session: runs the step.
+      step: a step for evaluation, which returns "examples" and "global_step" as well.
+      chunks: the arguments for each call of the step. A step with a dataset may end before them.
+      metrics: metrics by name; they are reset, and then hold the results of this evaluation.
+
+    Raises:
+      UserError: there are no examples, or a metric has the name of a scalar.
     """
     for metric in metrics.values():
         metric.reset()
@@ -59,14 +68,14 @@ def evaluate(
 
 
 def write_pictures(metrics: Mapping[str, Any], writer: Writer, step: int, split: str) -> None:
-    """Records the pictures of those metrics that have one, of the last evaluation."""
+    """Records the pictures of the last evaluation, for metrics that have a method `write`."""
     for name, metric in metrics.items():
         if hasattr(metric, "write"):
             metric.write(writer, step, f"{split}/{name}")
 
 
 def write_at_end(metrics: Mapping[str, Any], writer: Writer) -> None:
-    """Records what metrics record once, of the last evaluation of the run."""
+    """Records the last evaluation of the run, for metrics that have a method `write_at_end`."""
     for name, metric in metrics.items():
         if hasattr(metric, "write_at_end"):
             metric.write_at_end(writer, name)
@@ -79,11 +88,19 @@ def evaluate_best(
     evaluate: Callable[[], Values],
     say: Callable[[str], object],
 ) -> Values:
-    """Returns what the best checkpoint gives, nothing where there is none; restores the variables.
+    """Evaluates the best checkpoint, and then restores the variables; returns the values by name.
 
-    For the chief at the end of training: what was evaluated while another worker still made
-    updates, on the legacy runtime, is discarded and evaluated again. The global step keeps its
-    value throughout, as other workers go by it; that of the result is the checkpoint's.
+    If there is no best checkpoint, the result is empty. The chief calls this at the end of a run.
+    On the legacy runtime another worker may still make updates during the evaluation, which is then
+    repeated. The variable of the global step is not changed, since other workers read it;
+    "global_step" in the result is the step of the checkpoint.
+
+    Args:
+      session: runs the evaluation.
+      runtime: the runtime that has the variables.
+      logdir: the log folder of the run.
+      evaluate: evaluates the current variables, and returns the values by name.
+      say: receives a line if the checkpoint cannot be evaluated.
     """
     folder = os.path.join(logdir, best_checkpoint.FOLDER)
     own = runtime.variables()
@@ -93,7 +110,7 @@ def evaluate_best(
         if not kept:
             return {}
         best = files.fitted(kept[-1], files.read(kept[-1]), own, runtime.slices(), others=True)
-    except UserError as error:  # An evaluator may put a better one in its place at this moment.
+    except UserError as error:  # An evaluator may be replacing the checkpoint at this moment.
         say(f"the best checkpoint is not evaluated: {error}")
         return {}
     last = session.read(own)

@@ -1,13 +1,13 @@
 """Model selection: keeps the best checkpoint of a run, and stops a run that no longer improves.
 
-The same, whether the chief evaluates its own checkpoints or another process reads them. The
-evaluations are kept in the log folder over all restarts: `evaluations.jsonl` has one of them a
-line, steps increasing:
+It works in the same way if the chief evaluates its own checkpoints and if another process does. The
+evaluations are kept in the log folder over all restarts: `evaluations.jsonl` has a line for each,
+in the order of their steps:
 
     {"step": 500, "validation/loss": 0.31, "validation/recall": 0.91}
 
-The best checkpoint, and the number of evaluations since, are functions of these lines alone. NaN
-and infinity are written as the strings "nan", "inf" and "-inf", so that each line is valid JSON.
+These lines alone determine the best checkpoint, and the number of evaluations since. NaN and
+infinity are written as the strings "nan", "inf" and "-inf", so that each line is valid JSON.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from experiments.evaluation import best_checkpoint, early_stopping
 
 FILE = "evaluations.jsonl"
 MODES = ("max", "min")
-# Seconds to wait for the lock: a process that was killed holds it for a moment.
+# Seconds to wait for the lock, which a process that is being killed holds for a moment.
 _PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The values of one checkpoint, by the names of their curves; may be NaN or infinite."""
+    """The values of one checkpoint, by the names of their curves; they may be NaN or infinite."""
 
-    step: int  # Of the checkpoint: asynchronous workers do not wait for its evaluation.
+    step: int  # The step of the checkpoint; asynchronous workers train on during the evaluation.
     values: Mapping[str, float]
 
 
 def best(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> Evaluation | None:
-    """Returns the earliest of those with the best finite value of the monitor; None without any."""
+    """Returns the first evaluation with the best finite value of the monitor; None without any."""
     sign = {"max": 1, "min": -1}[mode]
     finite = [e for e in evaluations if math.isfinite(e.values.get(monitor, math.nan))]
     return max(finite, key=lambda evaluation: sign * evaluation.values[monitor], default=None)
 
 
 def read(logdir: str) -> list[Evaluation]:
-    """Returns the evaluations in a log folder so far; none where nothing was evaluated."""
+    """Returns the evaluations in a log folder so far."""
     try:
         return [evaluation for evaluation, _ in _read(os.path.join(logdir, FILE))]
     except OSError:
@@ -52,7 +52,7 @@ def read(logdir: str) -> list[Evaluation]:
 
 
 def without_improvement(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> int:
-    """Returns how many have come after the best one; all of them where there is no best."""
+    """Returns the number of evaluations after the best one; of all if none has a finite value."""
     found = best(evaluations, monitor, mode)
     return sum(found is None or evaluation.step > found.step for evaluation in evaluations)
 
@@ -61,8 +61,18 @@ def without_improvement(evaluations: Sequence[Evaluation], monitor: str, mode: s
 class Selection:
     """Compares the evaluations of a run by a monitored value; a context manager.
 
-    After `patience` evaluations in a row without an improvement the chief is requested to stop the
-    run; 0: never. Evaluations after `resume_step`, where the run resumes, are removed; -1: all.
+    Attributes:
+      logdir: the log folder, in which only one process at a time may have a selection.
+      monitor: the name of the value.
+      mode: "max" or "min", the better end of the value.
+      patience: the number of evaluations in a row without an improvement after which the chief is
+        requested to stop the run; 0 for never.
+      resume_step: the step from which the run resumes. Later evaluations are removed; -1 removes
+        all.
+      say: receives lines for the user.
+
+    Raises:
+      UserError: the mode is not valid, or another process evaluates the run.
     """
 
     logdir: str
@@ -93,7 +103,7 @@ class Selection:
                     break
                 self.evaluations.append(evaluation)
                 end = behind
-            # Steps increase, so what stays is the beginning; a line that was torn goes as well.
+            # Steps increase, so the rest of the file is removed, with a line that is incomplete.
             self._file.truncate(end)
 
     @property
@@ -102,9 +112,10 @@ class Selection:
         return self.evaluations[-1].step if self.evaluations else -1
 
     def take(self, prefix: str, evaluation: Evaluation, line: str = "") -> None:
-        """Takes the evaluation of a checkpoint, of a later step than the last.
+        """Adds the evaluation of a checkpoint, whose step is later than the last.
 
-        A line shows its values, behind `line` or the step.
+        If it is the best one, the checkpoint is copied. The values are printed after `line`, or
+        after the step if `line` is empty. Raises a `UserError` if the monitor is not among them.
         """
         if self.monitor not in evaluation.values:
             raise UserError(
@@ -119,14 +130,14 @@ class Selection:
             if is_best:
                 best_checkpoint.keep(prefix, os.path.join(self.logdir, best_checkpoint.FOLDER))
             self._stop_early(evaluations)
-            # Last: if the process is killed before, the next one evaluates again.
+            # Written last: if the process is killed before, the next process evaluates again.
             self.append(evaluation)
         except OSError as error:
             reason = reason_of(error)
             self.say(f"the evaluation of {prefix} is not kept ({reason}); the run continues")
 
     def append(self, evaluation: Evaluation) -> None:
-        """Adds an evaluation, also where an `OSError` says that its line is not kept."""
+        """Adds an evaluation, and then writes its line, which may raise an `OSError`."""
         self.evaluations.append(evaluation)
         values = {k: v if math.isfinite(v) else str(v) for k, v in evaluation.values.items()}
         self._file.write((json.dumps({"step": evaluation.step, **values}) + "\n").encode())
@@ -160,7 +171,10 @@ class Selection:
 
 
 def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
-    """Yields evaluations and the offsets behind them, up to a line that is torn or out of order."""
+    """Yields evaluations and the offsets of their ends in the file, up to a line that is not valid.
+
+    That is also a line that is incomplete, or whose step does not increase.
+    """
     end, last = 0, -1
     with open(path, "rb") as file:
         for line in file:
@@ -170,7 +184,7 @@ def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
                 values = {name: float(value) for name, value in fields.items()}
             except (ValueError, TypeError, LookupError, AttributeError):
                 return
-            except (OverflowError, RecursionError):  # Of 1e999, and of ten thousand brackets.
+            except (OverflowError, RecursionError):  # For 1e999, and for ten thousand brackets.
                 return
             if step <= last or not values or not line.endswith(b"\n"):
                 return
@@ -179,7 +193,7 @@ def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
 
 
 def shown(values: Mapping[str, float]) -> str:
-    """Returns the values of an evaluation as the rest of a line.
+    """Returns the values of an evaluation as text that is appended to a line.
 
     >>> shown({"validation/loss": 0.25})
     ',  Validation-Loss: 0.2500'
@@ -191,12 +205,12 @@ def shown(values: Mapping[str, float]) -> str:
 class ChiefSelection:
     """Compares the evaluations of a chief as long as no other process evaluates the run.
 
-    An evaluator may be started by hand at any time. So the log folder is held only while an
-    evaluation is taken, and left to another process that holds it.
+    An evaluator may be started by hand at any time. So the chief locks the log folder only while it
+    adds an evaluation. Once another process has locked it, the chief only prints its evaluations.
 
     Attributes:
       open: returns the selection of the run, given the step after which evaluations are removed.
-      resume_step: where the run resumes; -1 for a new one.
+      resume_step: the step from which the run resumes; -1 for a new run.
       say: receives lines for the user.
     """
 
@@ -206,7 +220,7 @@ class ChiefSelection:
 
     def __post_init__(self) -> None:
         self._is_left = False
-        selection = self._opened()  # What is wrong is found before the training.
+        selection = self._opened()  # So that errors are raised before the training.
         if selection is not None:
             selection.close()
 

@@ -1,7 +1,7 @@
-"""The trials of a study of Optuna, each a run of a program: by what it records they are compared.
+"""Runs the trials of a study of Optuna; each is a run of a program, whose evaluations are compared.
 
-A trial that was interrupted has failed, for Optuna; another one with the same values is waiting,
-with its folder as an attribute, and resumes the run.
+Optuna counts a trial that was interrupted as failed. It is enqueued again with the same values and
+with its folder as an attribute, so that the next trial resumes the run.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ class Trials:
 
     optuna: Any  # The module.
     study: Any
-    space: Mapping[str, Values]  # The values of each setting that is varied.
-    command: Sequence[str]  # Of a run, without these settings, its log folder and its name.
-    folder: str  # Of the study.
+    space: Mapping[str, Values]  # The values to try of each setting, by name.
+    command: Sequence[str]  # The command of a run, without these settings, --logdir and --run_name.
+    folder: str  # The folder of the study, which has the log folders.
     monitor: str  # The name of the value by which runs are compared.
-    mode: str  # "max" or "min", as of `selection.best`.
-    record: Callable[[int, float], object]  # Told the number of trials and the best value so far.
+    mode: str  # "max" or "min", as for `selection.best`.
+    record: Callable[[int, float], object]  # Called with the number of trials and the best value.
 
     def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:
-        """Runs trials, `jobs` at a time, until the study has a number of them, or is to stop.
+        """Runs trials, `jobs` at a time, until there are `number` trials or a stop is requested.
 
-        If an invalid input ends a run before any is complete, that is raised as a `UserError`.
+        If a run reports invalid input before any run is complete, its error is raised as a
+        `UserError`.
         """
         self._resume()
         running: dict[str, Any] = {}
@@ -68,7 +69,7 @@ class Trials:
         self._resume()
 
     def _report(self, trial: Any, reported: dict[str, int], *, is_pruned: bool) -> bool:
-        """Reports the new values of a run; returns whether they prune a trial that was not."""
+        """Reports the new values of a run to Optuna; returns whether to prune the trial now."""
         name, is_over = self.name(trial), is_pruned
         for value in self._values(name)[reported[name] :]:
             reported[name] += 1
@@ -77,17 +78,17 @@ class Trials:
         return is_over and not is_pruned
 
     def best(self) -> Any:
-        """Returns the best complete trial; None without any."""
+        """Returns the best complete trial; None if no trial is complete."""
         state = self.optuna.trial.TrialState.COMPLETE
         complete = self.study.get_trials(deepcopy=False, states=(state,))
         return self.study.best_trial if complete else None
 
     def name(self, trial: Any) -> str:
-        """Returns the name of a trial's run, which is that of its folder."""
+        """Returns the name of a trial's run and of its log folder."""
         return str(trial.user_attrs.get(_FOLDER, f"trial-{trial.number}"))
 
     def logdir(self, name: str) -> str:
-        """Returns the log folder of a trial."""
+        """Returns the log folder of the trial with this name."""
         return os.path.join(self.folder, name)
 
     def _start(self, name: str, params: Mapping[str, Any], programs: Programs) -> None:
@@ -142,11 +143,11 @@ class Trials:
         return {self.name(trial): trial for trial in self.study.get_trials(deepcopy=False)}
 
     def _count(self) -> int:
-        """Returns how many trials have ended, without those that are to be resumed."""
+        """Returns the number of trials that have ended and are not waiting to be resumed."""
         return sum(trial.state.is_finished() for trial in self._latest().values())
 
     def _resume(self) -> None:
-        """Lets trials that were interrupted fail, and makes others that resume their runs."""
+        """Marks interrupted trials as failed, and enqueues trials that resume their runs."""
         state = self.optuna.trial.TrialState
         latest = self._latest()
         for trial in self.study.get_trials(states=(state.RUNNING,)):

@@ -1,18 +1,19 @@
-"""Streaming metrics, exact over the whole set, not averages over chunks.
+"""Streaming metrics, which are exact over a whole split and not averages over its chunks.
 
     metric = Recall(threshold=0.0)  # Of logits.
     for outputs in chunks:
         metric.update(outputs)  # {"labels": int64 [n], "predictions": float32 [n]}
     metric.result()
 
-Each reads outputs of a step by name: NumPy arrays with a value per example or, of sequences and
-images, several. Weights, if their name is given, have the shape of the labels or its first
-dimensions. What has the weight 0, such as padding, is left out, whatever its value. The result is
-NaN where a value is NaN, and where it is undefined, such as a recall without positive labels.
+A metric reads outputs of a step by name: NumPy arrays with one value per example, or several for
+sequences and images. If the name of weights is given, these have the shape of the labels, or its
+first dimensions. Values with the weight 0, such as padding, are left out, even if they are NaN. The
+result is NaN if another value is NaN, or if it is undefined, such as a recall without positive
+labels.
 
-A metric of one's own is any object with the same three methods, `reset`, `update` and `result`; it
-need not be derived from `Metric`. One that has a picture has a method `write(writer, step, name)`,
-called at each evaluation, and returns None from `result` where there is no number.
+A metric of your own is any object with the methods `reset`, `update` and `result`; it need not be
+derived from `Metric`. If it has a method `write(writer, step, name)` as well, that is called at
+each evaluation, to record a picture; `result` may return None if there is no number.
 """
 
 from experiments.evaluation.metrics.classification import (

@@ -1,4 +1,4 @@
-"""How well classes, or the probabilities of classes, are predicted."""
+"""Metrics of predicted classes, and of predicted probabilities of classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.evaluation.metrics.metric import Comparison
 
 
 def predicted_class(predictions: np.ndarray, threshold: float) -> np.ndarray:
-    """Returns the class of each example, `[n]`, of class ids or scores; see `Accuracy`."""
+    """Returns predicted classes, `[n]`, from class ids or scores; see `Accuracy`."""
     if predictions.ndim == 2:
         return np.asarray(predictions.argmax(axis=1))
     return predictions > threshold if predictions.dtype.kind == "f" else predictions
@@ -19,15 +19,15 @@ def predicted_class(predictions: np.ndarray, threshold: float) -> np.ndarray:
 
 @dataclass(eq=False)
 class Accuracy(Comparison):
-    """The share of examples whose class is predicted, in [0, 1].
+    """The share of examples whose class is predicted correctly, in [0, 1].
 
     Args:
       labels: name of the class ids, whole numbers, `[n]`.
-      predictions: name of the predicted class ids, integers `[n]`; or of scores, floats: of class
-        1, `[n]`, or of each class, such as logits, `[n, classes]`.
+      predictions: name of the predicted class ids, integers `[n]`; or of the scores of class 1,
+        floats `[n]`; or of the scores of each class, such as logits, floats `[n, classes]`.
       weights: name of the weights, or None.
-      threshold: class 1 is predicted where its score is greater: 0.5 for probabilities, 0 for
-        logits; not used otherwise.
+      threshold: for scores `[n]`, class 1 is predicted if its score is greater: 0.5 for
+        probabilities, 0 for logits.
     """
 
     threshold: float = 0.5
@@ -44,7 +44,7 @@ class Accuracy(Comparison):
         self._whole_sum += float((weights * whole).sum())
 
     def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns, for each example, what it adds to a part and to the whole that it is of."""
+        """Returns what each example adds to the numerator and to the denominator of the metric."""
         return true == guess, np.ones(len(true))
 
     def _value(self) -> float:
@@ -52,32 +52,42 @@ class Accuracy(Comparison):
 
 
 class Precision(Accuracy):
-    """As `Accuracy`, the share of labels of class 1 where that is predicted; NaN if never."""
+    """The share of examples with the label 1 among those predicted as 1; NaN if there are none.
+
+    The arguments are those of `Accuracy`.
+    """
 
     def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (true == 1) & (guess == 1), guess == 1
 
 
 class Recall(Accuracy):
-    """As `Accuracy`, the share of predictions of class 1 where that is the label; NaN if never."""
+    """The share of examples predicted as 1 among those with the label 1; NaN if there are none.
+
+    The arguments are those of `Accuracy`.
+    """
 
     def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (true == 1) & (guess == 1), true == 1
 
 
 class F1(Accuracy):
-    """As `Accuracy`, the harmonic mean of precision and recall; NaN where class 1 is nowhere."""
+    """The harmonic mean of precision and recall; NaN if no label and no prediction is 1.
+
+    The arguments are those of `Accuracy`.
+    """
 
     def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return 2 * ((true == 1) & (guess == 1)), np.add(true == 1, guess == 1, dtype=np.int64)
 
 
 class AUC(Comparison):
-    """The area under the ROC curve, in [0, 1]; NaN where all labels are the same.
+    """The area under the ROC curve, in [0, 1]; NaN if all labels are the same.
 
-    It is the probability that an example of class 1 has a greater score than one of class 0, where
-    equal scores count half: exact, by ranks, and not by thresholds. So it keeps all scores, some 24
-    bytes an example. Any increasing function of the scores gives the same: logits or probabilities.
+    This is the probability that an example of class 1 has a greater score than one of class 0;
+    equal scores count half. It is computed exactly, from the ranks of the scores instead of
+    thresholds, so it stores all scores, some 24 bytes per example. Logits and probabilities give
+    the same result.
 
     Args:
       labels: name of the classes, 0 or 1, `[n]`.
@@ -118,8 +128,8 @@ class LogLoss(Comparison):
 
     Args:
       labels: name of the class ids, whole numbers, `[n]`.
-      predictions: name of the probabilities of class 1, `[n]`, or of each class, `[n, classes]`;
-        those closer to 0 or 1 than float32 can tell from 1, 1.2e-7, count as that close.
+      predictions: name of the probabilities of class 1, `[n]`, or of each class, `[n, classes]`.
+        Probabilities are clipped to 1.2e-7 from 0 and 1, the precision of float32.
       weights: name of the weights, or None.
       from_logits: whether predictions are logits.
     """
@@ -129,7 +139,7 @@ class LogLoss(Comparison):
     _by_class = True
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
-        if predictions.ndim == 1:  # Of two classes, the score of the other one is known.
+        if predictions.ndim == 1:  # There are two classes, and class 0 has the rest.
             other = 0 * predictions if self.from_logits else 1 - predictions
             predictions = np.stack([other, predictions], axis=1)
         true = self._whole(labels, classes=predictions.shape[1])[:, np.newaxis]
@@ -150,7 +160,9 @@ class LogLoss(Comparison):
 
 
 class Calibration(Comparison):
-    """The mean predicted probability over the share of class 1: 1 where both agree, NaN without 1s.
+    """The mean predicted probability divided by the share of class 1, which is ideally 1.
+
+    It is NaN if no label is 1.
 
     Args:
       labels: name of the classes, 0 or 1, `[n]`.

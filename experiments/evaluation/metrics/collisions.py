@@ -1,4 +1,4 @@
-"""How many values of a feature share a row of its table, where rows are found by hashing."""
+"""Counts values of a feature that share a row of its embedding table because of hashing."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 
 class Collisions:
-    """A metric: of the values of all features, the share of those that have no row of their own.
+    """A metric: the share of the values of all features that share their row with another value.
 
-    The row of a value is its remainder by the number of rows, as in `models.embeddings`. A value
-    counts once, however often it is seen; the metric keeps all that it has seen, 8 bytes each.
+    The row of a value is the value modulo the number of rows, as in `models.embeddings`. A value
+    counts once, however often it is seen. The metric stores all different values, 8 bytes each.
 
     Args:
-      sizes: number of rows of each feature.
+      sizes: the number of rows of each feature's table.
       ids: name of the output that has the values, int64 `[batch, features]`.
     """
 
@@ -27,7 +27,7 @@ class Collisions:
         self._seen = [np.zeros(0, np.int64)] * len(self._sizes)
 
     def update(self, outputs: Mapping[str, np.ndarray]) -> None:
-        """Takes the values of a chunk of examples."""
+        """Adds the values of a chunk of examples."""
         self._seen = [np.union1d(*pair) for pair in zip(self._seen, outputs[self._ids].T)]
 
     def result(self) -> float:

@@ -1,4 +1,4 @@
-"""Drawing by Pillow, in the font of Matplotlib, which takes longer to import than this to draw."""
+"""Draws pictures with Pillow, in Matplotlib's font; importing Matplotlib would take longer."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 _INK, _RIGHT, _WRONG, _BLUE = (33, 33, 33), (27, 94, 32), (183, 28, 28), (8, 48, 107)
 _GAP = 8  # Pixels.
-_PAGE = 350  # Pixels of the width at which TensorBoard first shows an image.
-_LONGEST = 120  # Pixels of a name.
-_MOST_NAMED = 60  # Classes whose names and numbers are legible.
-_TILE = 56  # Pixels of the longer side of an image.
+_PAGE = 350  # Width in pixels at which TensorBoard first shows an image.
+_LONGEST = 120  # Largest width of a name in pixels.
+_MOST_NAMED = 60  # The most classes whose names and numbers are legible.
+_TILE = 56  # Longer side of an image in a gallery, in pixels.
 
 
 def pixels(images: np.ndarray, name: str, rows: Any = slice(None)) -> np.ndarray:
     """Returns images `[n, h, w]` or `[n, h, w, c]`, in [0, 255] or [0, 1], as uint8 `[n, h, w, c]`.
 
-    With `rows` only those are converted.
+    If `rows` is given, only the images at these indices are converted and returned.
 
     Raises:
-      UserError: they have another shape.
+      UserError: the images have another shape.
     """
     shaped = images[..., np.newaxis] if images.ndim == 3 else images
     if shaped.ndim != 4 or shaped.shape[3] not in (1, 3, 4):
@@ -45,7 +45,7 @@ def pixels(images: np.ndarray, name: str, rows: Any = slice(None)) -> np.ndarray
 def matrix(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Returns a confusion matrix, `[classes, classes]`, as an image: uint8 `[1, h, w, 3]`.
 
-    A row is a label, a column a prediction; the darker a field, the larger its share of the row.
+    A row is a label and a column a prediction. A darker field is a larger share of its row.
     """
     from PIL import Image, ImageDraw
 
@@ -54,7 +54,7 @@ def matrix(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
     left = _GAP + max(int(_width(name, font)) for name in shown) + 24
     fits = (_PAGE - left - _GAP) // number
     field = max(28, min(48, fits)) if number <= 30 else max(1, 960 // number)
-    # Names of columns stand upright where they are wider than a field.
+    # Names of columns are turned by 90 degrees if they are wider than a field.
     upright = max(_width(name, font) for name in shown) > field - 4
     top = left if upright else 48
     image = Image.new("RGB", (left + field * number + _GAP, top + field * number + _GAP), "white")
@@ -62,7 +62,7 @@ def matrix(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
     middle = field * number / 2
     draw.text((left + middle, _GAP), "predicted", _INK, _font(11, bold=True), anchor="mt")
     _draw_upright(image, (_GAP, top + middle), "label", _font(11, bold=True), "m")
-    # By the root, so that a share of a hundredth is seen.
+    # The root of a share is drawn, so that even a share of a hundredth is visible.
     shares = np.sqrt(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-12))
     colours = (255 - shares[..., np.newaxis] * (255 - np.array(_BLUE))).astype(np.uint8)
     image.paste(Image.fromarray(colours.repeat(field, axis=0).repeat(field, axis=1)), (left, top))
@@ -83,7 +83,9 @@ def matrix(counts: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 
 def gallery(images: Sequence[np.ndarray], captions: Sequence[tuple[str, str]]) -> np.ndarray:
-    """Returns images with two captions each, the right one and the wrong one: uint8 `[1, h, w, 3]`.
+    """Returns one picture of several images, each with its right and its wrong class below.
+
+    The picture is uint8 `[1, h, w, 3]`. `captions` has the two names for each image.
 
     Images are uint8 `[h, w, c]` with c = 1 (grey), 3 (RGB) or 4 (RGBA).
     """
@@ -106,7 +108,7 @@ def gallery(images: Sequence[np.ndarray], captions: Sequence[tuple[str, str]]) -
 
 
 def _tile(pixel: np.ndarray) -> Any:
-    """Returns an image with a longer side of `_TILE`; small pixels stay sharp."""
+    """Returns an image scaled to a longer side of `_TILE`; when enlarged, its pixels stay sharp."""
     from PIL import Image
 
     image = Image.fromarray(pixel[:, :, 0] if pixel.shape[2] == 1 else pixel).convert("RGB")
@@ -119,7 +121,7 @@ def _tile(pixel: np.ndarray) -> Any:
 def _font(size: int, bold: bool = False) -> Any:
     from PIL import ImageFont
 
-    found = importlib.util.find_spec("matplotlib")  # Not imported.
+    found = importlib.util.find_spec("matplotlib")  # Found without an import.
     assert found is not None
     assert found.origin is not None
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
@@ -133,7 +135,7 @@ def _width(text: str, font: Any) -> float:
 
 
 def _shortened(name: str, font: Any) -> str:
-    """Returns the beginning of a name that is too wide."""
+    """Returns a name in one line, or only its beginning if it is too wide."""
     line = " ".join(name.split())
     if _width(line, font) <= _LONGEST:
         return line

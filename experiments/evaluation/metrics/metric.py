@@ -1,4 +1,4 @@
-"""What metrics have in common: reading outputs by name, their shapes, and weights."""
+"""Base classes of metrics, which read outputs and weights by name and check their shapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Outputs = Mapping[str, np.ndarray]
 
 
 def metrics_of(experiment: Any) -> Mapping[str, Any]:
-    """Returns the metrics of an experiment by name; raises a `UserError` for what is none."""
+    """Returns the metrics of an experiment by name; raises a `UserError` if one is not a metric."""
     found = experiment.metrics()
     example = "{'accuracy': Accuracy()}"
     if not isinstance(found, Mapping):
@@ -35,7 +35,7 @@ def metrics_of(experiment: Any) -> Mapping[str, Any]:
 
 
 class Metric(abc.ABC):
-    """A value that is computed from the outputs of all chunks of a set."""
+    """A value that is computed from the outputs for all chunks of a split."""
 
     def __init__(self) -> None:
         self.reset()
@@ -45,11 +45,14 @@ class Metric(abc.ABC):
         self._sum = self._weight = 0.0  # Of all examples.
 
     def reads(self) -> Sequence[str | None]:
-        """Returns the names of the outputs that it reads; None stands for none."""
+        """Returns the names of the outputs that the metric reads; a None is ignored."""
         return ()
 
     def check(self, names: Collection[str], *read: str) -> None:
-        """Raises `UserError` if an output that is read is not among the names of a step's."""
+        """Raises `UserError` if `names`, those of a step's outputs, lack one that the metric reads.
+
+        `read` are the names to look for, by default those of `reads`.
+        """
         for name in read or self.reads():
             if name is not None and name not in names:
                 raise self._error(
@@ -59,7 +62,7 @@ class Metric(abc.ABC):
 
     @abc.abstractmethod
     def update(self, outputs: Outputs) -> None:
-        """Takes the outputs of a chunk by name.
+        """Adds the outputs for a chunk, by name.
 
         Raises:
           UserError: an output is missing, or its shape, dtype or values are not those expected.
@@ -69,21 +72,21 @@ class Metric(abc.ABC):
         """Returns the value over all chunks since the last `reset`.
 
         Raises:
-          UserError: there was no example.
+          UserError: there was no example with a weight above 0.
         """
         if self._weight == 0:
             raise self._error("was given no example whose weight is above 0; evaluate on some")
         return math.nan if math.isnan(self._weight) else self._value()
 
     def _value(self) -> float:
-        """Returns the result, of some examples without NaN."""
+        """Returns the result; there is at least one example, and no value is NaN."""
         return self._sum / self._weight
 
     def _error(self, problem: str) -> UserError:
         return UserError(f"{type(self).__name__} {problem}")
 
     def _output(self, outputs: Outputs, name: str) -> np.ndarray:
-        """Returns an output of integers as they are, any other as float64."""
+        """Returns an output: integers and booleans as they are, other numbers as float64."""
         self.check(outputs, name)
         array = np.asarray(outputs[name])
         if array.ndim == 0:
@@ -115,7 +118,7 @@ class Comparison(Metric):
     """A metric that compares predictions with labels.
 
     Args:
-      labels: name of the true values, `[n]` or more dimensions; `[n, 1]` counts as `[n]`.
+      labels: name of the true values, `[n]` or with more dimensions; `[n, 1]` counts as `[n]`.
       predictions: name of the predicted values, of the same shape.
       weights: name of the weights, or None.
     """
@@ -147,7 +150,7 @@ class Comparison(Metric):
 
     @abc.abstractmethod
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
-        """Takes labels `[m]`, predictions `[m]` or `[m, classes]`, and weights `[m]` above 0."""
+        """Adds labels `[m]`, predictions `[m]` or `[m, classes]`, and weights `[m]` above 0."""
 
     def _matched(
         self, labels: np.ndarray, predictions: np.ndarray
@@ -164,7 +167,7 @@ class Comparison(Metric):
         )
 
     def _whole(self, labels: np.ndarray, classes: float = math.inf) -> np.ndarray:
-        """Returns labels that are class ids, int64."""
+        """Returns labels as int64 class ids; raises a `UserError` if one is not a class id."""
         wrong = (labels < 0) | (labels >= classes) | (labels != np.floor(labels))
         if wrong.any():
             upto = "" if classes == math.inf else f" below {classes}"
@@ -176,5 +179,5 @@ class Comparison(Metric):
 
 
 def _without_last(array: np.ndarray) -> np.ndarray:
-    """Returns an array without a last dimension of 1, but never without any dimension."""
+    """Removes a last dimension of size 1, unless it is the only dimension."""
     return array[..., 0] if array.ndim > 1 and array.shape[-1] == 1 else array

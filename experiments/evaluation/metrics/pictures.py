@@ -1,4 +1,4 @@
-"""Pictures of how well classes are predicted, for TensorBoard."""
+"""Metrics that are pictures of predicted classes, for TensorBoard."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from experiments.evaluation.metrics import drawing
 from experiments.evaluation.metrics.classification import predicted_class
 from experiments.evaluation.metrics.metric import Comparison, Metric, Outputs
 
-_MOST_WRITTEN = 30  # Classes of a matrix that is also a text.
-_THRESHOLDS = 201  # So that a half is one.
+_MOST_WRITTEN = 30  # The most classes for which a matrix is written as text, too.
+_THRESHOLDS = 201  # An odd number, so that 0.5 is one of them.
 
 
 @dataclass(eq=False)
 class Picture(Comparison):
-    """A metric without a number, of which `write` records a picture at each evaluation.
+    """A metric that has no number; at each evaluation, `write` records a picture.
 
     Args:
       labels: name of the class ids, whole numbers, `[n]`.
@@ -36,16 +36,19 @@ class Picture(Comparison):
         """Returns None: there is no number."""
 
     def write(self, writer: Writer, step: int, name: str) -> None:
-        """Records the picture, unless there is no example, or a value is NaN."""
+        """Records the picture; it does nothing if there is no example, or a value is NaN."""
         if self._weight > 0:
             self._write(writer, step, name)
 
     @abc.abstractmethod
     def _write(self, writer: Writer, step: int, name: str) -> None:
-        """Records the picture of some examples without NaN."""
+        """Records the picture; there is at least one example, and no value is NaN."""
 
     def _true(self, labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-        """Returns the class ids, int64, which are of named classes, or of those with a score."""
+        """Returns the labels as int64 class ids.
+
+        Raises a `UserError` if one of them has no score in `predictions`, or no name in `classes`.
+        """
         scores = predictions.shape[1] if predictions.ndim == 2 else None
         named = None if self.classes is None else len(self.classes)
         if None not in (scores, named) and scores != named:
@@ -60,9 +63,9 @@ class Picture(Comparison):
 
 @dataclass(eq=False)
 class ConfusionMatrix(Picture):
-    """How many examples of each class are predicted as which, as an image and as a text.
+    """The number of examples for each label and each predicted class, as an image and as text.
 
-    As `Picture`, and:
+    The arguments are those of `Picture`, and:
 
     Args:
       threshold: as for `Accuracy`.
@@ -72,7 +75,7 @@ class ConfusionMatrix(Picture):
 
     def reset(self) -> None:
         super().reset()
-        self.counts: np.ndarray = np.zeros([0, 0])  # The weights, by label and prediction.
+        self.counts: np.ndarray = np.zeros([0, 0])  # Sums of weights, `[label, prediction]`.
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         true = self._true(labels, predictions)
@@ -101,10 +104,10 @@ class ConfusionMatrix(Picture):
 
 @dataclass(eq=False)
 class PrecisionRecallCurve(Picture):
-    """Precision and recall at each threshold of the probability, one curve for each class.
+    """Precision and recall at each threshold of the probability, a curve for each class.
 
-    The numbers of examples are exact, at 201 thresholds from 0 to 1. Of two classes, there is one
-    curve, of class 1. As `Picture`, but:
+    The numbers of examples are exact, at 201 thresholds from 0 to 1. For two classes there is only
+    the curve of class 1. The arguments are those of `Picture`, and:
 
     Args:
       predictions: name of the probabilities of class 1, `[n]`, or of each class, `[n, classes]`.
@@ -115,12 +118,13 @@ class PrecisionRecallCurve(Picture):
 
     def reset(self) -> None:
         super().reset()
-        self._counts: np.ndarray | None = None  # By class, threshold passed last, and whether true.
+        # Sums of weights, `[class, largest threshold passed, whether the class is the label]`.
+        self._counts: np.ndarray | None = None
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         scores = predictions.reshape(len(labels), -1)
         true = self._true(labels, scores if scores.shape[1] > 1 else np.zeros([1, 2]))
-        if self.from_logits:  # Of two classes with one logit, that of class 0 is 0.
+        if self.from_logits:  # If two classes have only one logit, the logit of class 0 is 0.
             all_logits = (
                 scores if scores.shape[1] > 1 else np.pad(scores, ((0, 0), (1, 0)), "constant")
             )
@@ -141,12 +145,13 @@ class PrecisionRecallCurve(Picture):
         self._counts = counts if self._counts is None else self._counts + counts
 
     def curves(self) -> np.ndarray:
-        """Returns true and false positives, true and false negatives, precision and recall.
+        """Returns the curves as float64 `[classes, 6, 201]`.
 
-        They are float64 `[classes, 6, 201]`, at thresholds that increase from 0 to 1.
+        The six are true positives, false positives, true negatives, false negatives, precision and
+        recall, at thresholds that increase from 0 to 1.
         """
         assert self._counts is not None
-        # How many are at or above each threshold.
+        # The numbers of examples at or above each threshold.
         fp, tp = np.moveaxis(np.cumsum(self._counts[:, ::-1], axis=1)[:, ::-1], 2, 0)
         fn, tn = tp[:, :1] - tp, fp[:, :1] - fp
         precision, recall = tp / np.maximum(tp + fp, 1e-12), tp / np.maximum(tp + fn, 1e-12)
@@ -162,15 +167,15 @@ class PrecisionRecallCurve(Picture):
 
 @dataclass(eq=False)
 class Misclassified(Picture):
-    """The examples that are predicted as another class, most certain ones first, as images.
+    """The examples whose predicted class is wrong, as images, those predicted most certainly first.
 
-    As `Picture`, and:
+    The arguments are those of `Picture`, and:
 
     Args:
       threshold: as for `Accuracy`.
       images: name of the images, `[n, height, width]` or `[n, height, width, channels]` with 1, 3
         or 4 channels: uint8, or numbers from 0 to 1.
-      most: how many are shown.
+      most: the largest number of images that are shown.
     """
 
     threshold: float = 0.5
@@ -208,7 +213,11 @@ class Misclassified(Picture):
         self._kept = sorted(self._kept, key=lambda kept: -kept[0])[: self.most]
 
     def _certainty(self, predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Returns how far each wrong prediction is from the right one; 0 of class ids."""
+        """Returns how certain each wrong prediction is; 0 if predictions are class ids.
+
+        For a score of each class, it is the distance of the largest score from that of the label;
+        for a score of class 1, its distance from the threshold.
+        """
         if predictions.ndim == 2:
             right = np.take_along_axis(predictions, labels[:, np.newaxis], axis=1)[:, 0]
             return np.asarray(predictions.max(axis=1) - right)
@@ -231,12 +240,12 @@ class Embedding(Metric):
     """The first examples as points in TensorBoard's projector, recorded once, at the end of a run.
 
     Args:
-      vectors: name of what places them, `[n, width]`, such as a layer's outputs; the values of an
-        example may have more dimensions.
-      labels: name of what they are called, `[n]`, such as class ids; or None.
+      vectors: name of the vectors of the points, `[n, width]` or with more dimensions, such as a
+        layer's outputs.
+      labels: name of the labels of the points, `[n]`, such as class ids; or None.
       images: name of images as for `Misclassified`, or None.
       classes: names of the classes, by their ids; by default the ids.
-      most: how many there are.
+      most: the largest number of points.
     """
 
     vectors: str = "predictions"
@@ -286,7 +295,11 @@ class Embedding(Metric):
 def classifier_pictures(
     classes: Sequence[str] | None = None, images: str = "images"
 ) -> dict[str, Metric]:
-    """Returns all of these for logits, "predictions", of images; see `Picture` and `Embedding`."""
+    """Returns all pictures of this module by name, for a classifier of images.
+
+    The output "predictions" of `loss` has to be logits, `[n, classes]`. `images` is the name of the
+    output of the images.
+    """
     return {
         "confusion": ConfusionMatrix(classes=classes),
         "misclassified": Misclassified(images=images, classes=classes),

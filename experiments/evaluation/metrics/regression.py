@@ -1,4 +1,4 @@
-"""Means of an output, and the errors of predicted numbers."""
+"""Metrics of numbers: the mean of an output, and the errors of predictions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Mean(Metric):
 
 
 class Perplexity(Mean):
-    """The exponential of the mean loss; infinite where that is more than a float can hold.
+    """The exponential of the mean loss; infinite if that is larger than a float64 can be.
 
     Args:
       losses: name of the negative log-likelihoods in nats, one per token, `[n, ...]`.
@@ -53,13 +53,13 @@ class MAE(Comparison):
     """A `Comparison` by the mean absolute error, in the unit of the labels."""
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
-        # As float64: the difference of unsigned integers would be unsigned.
+        # In float64, since a difference of unsigned integers would be unsigned.
         differences = np.subtract(predictions, labels, dtype=np.float64)
         self._sum += float((weights * np.abs(differences)).sum())
 
 
 class RMSE(MAE):
-    """A `Comparison` by the square root of the mean squared error, in the unit of the labels."""
+    """A `Comparison` by the root of the mean squared error, in the unit of the labels."""
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         differences = np.subtract(predictions, labels, dtype=np.float64)
@@ -72,8 +72,9 @@ class RMSE(MAE):
 class R2(RMSE):
     """The coefficient of determination, at most 1; NaN where all labels are the same.
 
-    The arguments are those of `Comparison`. All values count alike, whatever their dimensions. The
-    variance is merged as by Chan, Golub and LeVeque (1979), which loses no digits to the mean.
+    The arguments are those of `Comparison`. If examples have several values, all values count
+    alike. The variances of chunks are merged as by Chan, Golub and LeVeque (1979), which is precise
+    even if the mean is large.
     """
 
     def reset(self) -> None:
