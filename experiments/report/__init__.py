@@ -1,1 +1,1 @@
-"""A report of runs, side by side, as one HTML file that loads nothing."""
+"""Writes a report of runs, side by side, as one HTML file that loads no other files."""

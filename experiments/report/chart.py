@@ -1,4 +1,4 @@
-"""Line charts and timelines as SVG, which the page's style colours for light and dark."""
+"""Draws line charts and timelines as SVG; the style sheet of the page colours them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from experiments.report.tasks import Life, names
 
 _WIDTH, _HEIGHT = 480, 250
 _LEFT, _RIGHT, _TOP, _BOTTOM = 54, 10, 8, 34
-_MOST_POINTS = 400  # Of a line; more are not seen.
+_MOST_POINTS = 400  # The most points of a line; more would not be visible.
 _ROW = 26
 _MOST_DOTS = 40
 _TASKS_LEFT = 92
@@ -29,7 +29,7 @@ class Line:
 
 
 def chart(title: str, lines: Sequence[Line]) -> Markup:
-    """Returns the curves of one value over the steps; what is not finite is left out."""
+    """Returns a chart of the curves of one value over the steps, without values not finite."""
     points = [p for line in lines for p in line.points if is_number(p[1])]
     if not points:
         return element("p", f"{title}: no finite value", class_="note")
@@ -130,7 +130,7 @@ def shown(value: float) -> str:
 
 
 def thinned(points: Curve) -> Curve:
-    """Returns few enough points to draw, with the lowest and the highest of each stretch."""
+    """Returns at most some 400 points of a curve: the lowest and the highest of each stretch."""
     if len(points) <= _MOST_POINTS:
         return points
     size = math.ceil(2 * len(points) / _MOST_POINTS)
@@ -143,7 +143,7 @@ def thinned(points: Curve) -> Curve:
 
 
 def _pieces(points: Curve) -> list[Curve]:
-    """Returns a curve in pieces, which what is not finite separates."""
+    """Returns the pieces of a curve between values that are not finite."""
     pieces: list[Curve] = [[]]
     for point in points:
         if is_number(point[1]):

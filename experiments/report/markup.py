@@ -1,4 +1,4 @@
-"""HTML and SVG elements, in which every text is escaped.
+"""Makes HTML and SVG elements, and escapes every text in them.
 
 >>> element("p", "1 < 2", element("b", "!"), class_="note")
 '<p class="note">1 &lt; 2<b>!</b></p>'
@@ -13,7 +13,7 @@ _EMPTY = {"img", "meta"}  # Elements without an end tag, in HTML.
 
 
 class Markup(str):
-    """A text that is markup already."""
+    """A text that is HTML or SVG, and is not escaped."""
 
 
 Part = Union[str, float]
@@ -30,7 +30,7 @@ def element(tag: str, *children: Part, **attributes: Part) -> Markup:
 
 
 def joined(children: tuple[Part, ...] | list[Part] | list[Markup]) -> Markup:
-    """Returns children one after the other, those escaped that are not markup."""
+    """Returns children one after the other; those that are not `Markup` are escaped."""
     return Markup(
         "".join(part if isinstance(part, Markup) else html.escape(_text(part)) for part in children)
     )

@@ -1,4 +1,4 @@
-"""The page: settings, results, curves, tasks and samples of runs, side by side."""
+"""Writes the page of a report: settings, results, curves, tasks and samples of runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Row = Sequence[str]
 
 
 def page(runs: Sequence[RunFolder]) -> str:
-    """Returns the HTML of a report, in ASCII."""
+    """Returns the HTML of a report, in ASCII alone."""
     title = "Report: " + ", ".join(run.name for run in runs)
     head = element(
         "head",
@@ -60,7 +60,7 @@ def _colour(index: int) -> int:
 
 
 def _table(rows: Sequence[tuple[_Row, bool]], head: _Row) -> Markup:
-    """Returns a table; rows with a mark stand out."""
+    """Returns a table; `rows` are pairs of the cells and whether the row is highlighted."""
     made = [element("tr", *[element("th", cell) for cell in head])]
     for (name, *cells), marked in rows:
         row = [element("th", name), *[element("td", cell) for cell in cells]]
@@ -69,7 +69,7 @@ def _table(rows: Sequence[tuple[_Row, bool]], head: _Row) -> Markup:
 
 
 def _settings(runs: Sequence[RunFolder]) -> list[Markup]:
-    """Returns the settings in which the runs differ, and behind them all others."""
+    """Returns a table of the settings in which the runs differ, and then one of all others."""
     columns = [{**run.settings, **run.facts} for run in runs]
     known = list(dict.fromkeys(name for column in columns for name in column))
     rows = [[name, *[column.get(name, "") for column in columns]] for name in known]
@@ -90,7 +90,7 @@ def _settings(runs: Sequence[RunFolder]) -> list[Markup]:
 
 
 def _results(runs: Sequence[RunFolder]) -> list[Markup]:
-    """Returns the values of the last and of the best checkpoint of each run."""
+    """Returns a table of the values of the last and of the best checkpoint of each run."""
     head = ["value"]
     columns: list[dict[str, str]] = []
     for run in runs:
@@ -107,11 +107,14 @@ def _results(runs: Sequence[RunFolder]) -> list[Markup]:
 
 
 def _values(run: RunFolder, step: int | None, split: str) -> dict[str, str]:
-    """Returns the step of a checkpoint, and its values in the test and at the validation."""
+    """Returns the step of a checkpoint, and its values on the test and validation splits.
+
+    `split` is the split of the curves that have its test values.
+    """
     if step is None:
         return {}
     found = {"step": str(step)}
-    # Where the best is the last, too, it may have been tested as such.
+    # If the best checkpoint is also the last, its test values may be recorded as those of the last.
     for part in {"test": "", split: ""} if step == run.last else {split: ""}:
         for name, points in run.curves.items():
             if name.startswith(part + "/"):
@@ -125,7 +128,7 @@ def _values(run: RunFolder, step: int | None, split: str) -> dict[str, str]:
 
 
 def _curves(runs: Sequence[RunFolder]) -> list[Markup]:
-    """Returns a chart for each value, in which all splits and all runs are."""
+    """Returns a chart for each value, with the curves of all splits and all runs."""
     charts: dict[str, list[Line]] = {}
     for i, run in enumerate(runs):
         for name, points in run.curves.items():
@@ -150,7 +153,7 @@ def _curves(runs: Sequence[RunFolder]) -> list[Markup]:
 
 
 def _tasks(runs: Sequence[RunFolder]) -> list[Markup]:
-    """Returns when the tasks of each run were up, as a picture and as a table."""
+    """Returns a timeline and a table of the tasks of each run, for each launch."""
     parts: list[Markup] = []
     for run in runs:
         groups = launches(run.lives)
@@ -180,7 +183,7 @@ def _ends(run: RunFolder, lives: Sequence[Life]) -> Markup:
 
 
 def _samples(runs: Sequence[RunFolder]) -> list[Markup]:
-    """Returns the images of each name, those of the runs beside each other."""
+    """Returns the images of all runs by name, those of the same name side by side."""
     parts: list[Markup] = []
     for name in sorted({name for run in runs for name in run.images}):
         panels = []

@@ -1,4 +1,4 @@
-"""Reads what a log folder records of a run, without changing it and without TensorFlow."""
+"""Reads the records of a run from its log folder, without changing it and without TensorFlow."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from experiments.training.recording.curve_tags import name_of
 
 Curve = List[Tuple[int, float]]  # Step and value, steps increasing.
 _EVALUATOR = "eval"  # The folder of an evaluator's curves.
-_LEFT_OUT = "logdir"  # The name of the run says it.
+_LEFT_OUT = "logdir"  # This setting is the name of the run in the report already.
 _CODES = {FINISHED: 0, FAILED: 1, KILLED: 143}  # Exit codes.
 _INDEX = re.compile(r"model\.ckpt-(\d{1,18})\.index")
 _GREATEST = 1e300
 _PNG = b"\x89PNG\r\n\x1a\n"
-_MOST_SHOWN = 8  # Of the runs that a message names.
+_MOST_SHOWN = 8  # The most runs that a message names.
 
 
 @dataclass(frozen=True)
 class Images:
-    """The images of a name that were recorded last."""
+    """The images that were recorded last under a name."""
 
     step: int
     width: int  # Pixels.
@@ -42,28 +42,28 @@ class Images:
 
 @dataclass
 class RunFolder:
-    """What is recorded of a run."""
+    """The records of a run."""
 
     name: str  # The log folder, as it was given.
-    settings: dict[str, str] = field(default_factory=dict)  # Without secrets.
-    facts: dict[str, str] = field(default_factory=dict)  # Its tags, such as "git_commit".
+    settings: dict[str, str] = field(default_factory=dict)  # The settings, without secrets.
+    facts: dict[str, str] = field(default_factory=dict)  # The tags, such as "git_commit".
     status: str = "no end recorded"  # Or FINISHED, FAILED or KILLED.
-    # By name, as "train/loss"; those of an evaluator as "evaluator/loss".
+    # The curves by name, as "train/loss"; those of an evaluator as "evaluator/loss".
     curves: dict[str, Curve] = field(default_factory=dict)
     images: dict[str, Images] = field(default_factory=dict)
-    # Of checkpoints, by their steps.
+    # The values of the checkpoints that were evaluated, by step.
     evaluations: dict[int, Mapping[str, float]] = field(default_factory=dict)
     events: list[task_record.Event] = field(default_factory=list)
-    lives: list[Life] = field(default_factory=list)  # When tasks were up.
+    lives: list[Life] = field(default_factory=list)  # The times in which tasks were up.
     last: int | None = None  # The step of the newest checkpoint.
-    best: int | None = None  # That of the best.
+    best: int | None = None  # The step of the best checkpoint.
 
 
 def read(logdir: str) -> RunFolder:
-    """Returns what a log folder records.
+    """Returns the records in a log folder.
 
     Raises:
-      UserError: there is no run in it, or it cannot be read.
+      UserError: there is no run in the folder, or it cannot be read.
     """
     with unless_usable(f"log folder {logdir} cannot be read", "give one that can"):
         _check(logdir)
@@ -113,7 +113,7 @@ def _read_settings(run: RunFolder) -> None:
         return
     for record, _ in spool.read(run.name):
         run.status = RunFolder.status  # A run that resumes has not ended.
-        if record["kind"] == "params":  # Those of the data, too, and which set "auto" stands for.
+        if record["kind"] == "params":  # They also have what "auto" stood for.
             values = {**run.settings, **record["values"]}
             run.settings = {name: _shown(value) for name, value in redacted(values).items()}
         elif record["kind"] == "tags":
@@ -125,14 +125,17 @@ def _read_settings(run: RunFolder) -> None:
 
 
 def _shown(value: Any) -> str:
-    """Returns a value as a flag has it."""
+    """Returns a value as text, as it is written in a flag."""
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)
 
 
 def _read_events(run: RunFolder, path: str, split: str) -> tuple[float, float] | None:
-    """Adds what an event file holds; returns the times of its first and last event."""
+    """Adds the curves and images in an event file; returns the times of its first and last event.
+
+    If `split` is given, the curves get that split, and images are left out.
+    """
     first = last = None
     for _, event in read_events(path):
         first = event.wall_time if first is None else first
@@ -142,7 +145,7 @@ def _read_events(run: RunFolder, path: str, split: str) -> tuple[float, float] |
                 tag = name_of(tag)
                 name = f"{split}/{tag.partition('/')[2] or tag}" if split else tag
                 curve = run.curves.setdefault(name, [])
-                while curve and curve[-1][0] >= event.step:  # Written again, after a resume.
+                while curve and curve[-1][0] >= event.step:  # A resumed run repeats some steps.
                     curve.pop()
                 curve.append((event.step, number))
             images = _images(value, event.step)
@@ -152,13 +155,13 @@ def _read_events(run: RunFolder, path: str, split: str) -> tuple[float, float] |
 
 
 def _scalars(value: Any) -> Iterator[tuple[str, float]]:
-    """Yields the name and value of a scalar, of TensorFlow 1 or 2."""
+    """Yields the name and value of a summary of TensorFlow 1 or 2, if it is a scalar."""
     if value.WhichOneof("value") == "simple_value":
         yield value.tag, float(value.simple_value)
     elif value.metadata.plugin_data.plugin_name == "scalars":
         from tensorboard.util.tensor_util import make_ndarray
 
-        with contextlib.suppress(TypeError, ValueError):  # Of another program, it may be any.
+        with contextlib.suppress(TypeError, ValueError):  # Another program may write any tensor.
             yield value.tag, float(make_ndarray(value.tensor).item())
 
 
@@ -177,5 +180,5 @@ def _images(value: Any, step: int) -> Images | None:
 
 
 def is_number(value: float) -> bool:
-    """Whether a value can be drawn, and so can the difference of two."""
+    """Whether a value is finite, and so small that the difference of two such values is, too."""
     return abs(value) < _GREATEST

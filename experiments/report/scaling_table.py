@@ -26,16 +26,16 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Such as "async-legacy-2"."""
+        """The name of the run and its folder, such as "async-legacy-2"."""
         return f"{self.mode}-{self.runtime}-{self.workers}"
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one run; one that failed has no accuracy."""
+    """The result of one run; a run that failed has no accuracy."""
 
     cell: Cell
-    code: int  # Its exit code.
+    code: int  # The exit code.
     accuracy: float | None = None  # On the test set, in [0, 1].
     updates: int = 0
     seconds: float = 0.0  # From the chief's first log line to the end of the test.
@@ -59,7 +59,7 @@ class Result:
 
 
 def result(cell: Cell, folder: str, code: int) -> Result:
-    """Reads the result of a run from its folder."""
+    """Returns the result of a run with exit code `code`, read from its folder."""
     if code:
         return Result(cell, code)
     step, accuracy = learning_curve.series(folder)["test/accuracy"][-1]

@@ -1,8 +1,9 @@
-"""The style of the page: light and dark, wide and narrow."""
+"""The style sheet of the report, for light and dark mode, and for wide and narrow screens."""
 
 from __future__ import annotations
 
-# Colours that people with any colour vision tell apart: Okabe and Ito, 2008; lighter on dark.
+# Colours that people with any colour vision can tell apart (Okabe and Ito, 2008); lighter ones for
+# a dark background.
 _LIGHT = ("#0072b2", "#d55e00", "#008a63", "#b14a8a", "#8a6d00", "#3a8fb7", "#555555", "#7a3fb0")
 _DARK = ("#5ab4f0", "#ff9a4d", "#3dd6a3", "#f09ac8", "#e6c84a", "#9adcf5", "#bbbbbb", "#c39af0")
 NUMBER_OF_COLOURS = len(_LIGHT)

@@ -1,4 +1,7 @@
-"""When the tasks of a run were up, how each of these lives ended, and what was started together."""
+"""Finds out when the tasks of a run were up, how they ended, and which were launched together.
+
+A task has several lives if it was restarted: a life is the time from one start to its end.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any, Sequence
 from compat.errors import PeerError
 
 _CHIEF = "chief"
-_APART_SECS = 60.0  # A launch begins where none was up for as long.
+_APART_SECS = 60.0  # If no task was up for this time, a new launch begins.
 _ENDS = {
     None: "no end recorded",
     0: "finished",
@@ -22,16 +25,16 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Life:
-    """A task from a start to its end, in seconds since 1970."""
+    """The time of a task from one start to its end, in seconds since 1970."""
 
-    task: str  # Its name, as "worker 1".
+    task: str  # The name of the task, as "worker 1".
     start: float
     end: float
     code: int | None  # The exit code; None if none was recorded.
 
     @property
     def outcome(self) -> str:
-        """How it ended, in a few words."""
+        """How the life ended, in a few words."""
         if self.code in _ENDS:
             return _ENDS[self.code]
         code = self.code or 0
@@ -39,7 +42,7 @@ class Life:
 
     @property
     def kind(self) -> str:
-        """The class of its end: good, stopped, bad or open."""
+        """The kind of the end, a class of the style sheet: good, stopped, bad or open."""
         if self.code is None:
             return "open"
         return {0: "good", **dict.fromkeys((129, 130, 143), "stopped")}.get(self.code, "bad")
@@ -64,7 +67,7 @@ def lives_of(
     for event in sorted(events, key=lambda event: float(event["time"])):
         task, time = event["task"], event["time"]
         if event["event"] == "start":
-            if task in started:  # Its launcher was killed, and recorded no end.
+            if task in started:  # The launcher was killed, and recorded no end of the task.
                 found.append(Life(task, started[task], started[task], None))
             started[task] = time
         elif event["event"] == "end" and task in started:
@@ -76,7 +79,7 @@ def lives_of(
 
 
 def launches(lives: Sequence[Life]) -> list[list[Life]]:
-    """Returns lives in groups between which no task was up for a minute."""
+    """Returns lives in groups, one for each launch; between two, no task was up for a minute."""
     found: list[list[Life]] = []
     until = -math.inf
     for life in lives:
@@ -90,7 +93,7 @@ def launches(lives: Sequence[Life]) -> list[list[Life]]:
 def updates(
     events: Sequence[dict[str, Any]], lives: Sequence[Life]
 ) -> dict[str, tuple[int, float]]:
-    """Returns how many updates tasks have made in a launch, and their mean staleness, by task."""
+    """Returns the number of updates and their mean staleness, by task, in the launch of `lives`."""
     start, end = min(life.start for life in lives), max(life.end for life in lives)
     found: dict[str, tuple[int, float]] = {}
     for event in events:
@@ -103,7 +106,7 @@ def updates(
 
 
 def names(lives: Sequence[Life]) -> list[str]:
-    """Returns the names of tasks: a chief, workers, parameter servers, then all others."""
+    """Returns the names of tasks, sorted: chief, workers, parameter servers, then all others."""
     jobs = ("chief", "worker", "ps")
 
     def order(name: str) -> tuple[int, str, int]:
