@@ -1,1 +1,1 @@
-"""What TensorFlow 1.x was used for, a program each, in its style."""
+"""Programs of the kinds that TensorFlow 1.x was used for, in the style of that time."""

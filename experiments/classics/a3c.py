@@ -2,12 +2,12 @@ r"""Learns to walk through a grid world by asynchronous advantage actor-critic (
 
     python -m experiments.classics.a3c --strategy=ps --num_ps=1 --num_workers=2
 
-What such programs ran on: a `Supervisor`, its session shared by threads, each of which plays games
-of its own and updates the common network without waiting for the others. On the legacy runtime
-every worker has such threads; on the modern runtime the coordinator has them all, acts itself, and
-lets the workers compute the updates. The best possible return, which no policy exceeds on average,
-is computed from the rules and logged at the start. Algorithm: Mnih et al., Asynchronous Methods for
-Deep Reinforcement Learning, 2016, algorithm S3.
+As in such programs of that time, several threads share the session of a `Supervisor`. Each thread
+plays games and updates the common network without waiting for the others. On the legacy runtime
+every worker has such threads. On the modern runtime only the coordinator has them: it plays all
+games, and the workers compute the updates. The best possible mean return is computed from the rules
+of the game and logged at the end. Algorithm: Mnih et al., Asynchronous Methods for Deep
+Reinforcement Learning, 2016, algorithm S3.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from experiments.settings.place import place_from_flags
 # Each step costs 0.01; G ends a game with 1, a pit (O) with -1. Walls (#) cannot be entered.
 GRID = ("......", ".##.O.", "....O.", ".O#...", ".O#.#.", "....#G")
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
-SLIP = 0.1  # How often a move goes in a direction at random.
-LONGEST = 50  # Steps of a game.
+SLIP = 0.1  # Probability that a move goes in a random direction.
+LONGEST = 50  # The most steps of a game.
 ROLLOUT = 10  # Steps of each game between two updates.
-GAMES = 16  # Played side by side by a thread.
+GAMES = 16  # Games that a thread plays at the same time.
 DISCOUNT = 0.99
 EXPLORATION = 0.01  # Weight of the policy's entropy.
 RECENT = 100  # Games of each thread whose mean return is logged.
@@ -52,11 +52,11 @@ define_task_flags("runtime", "num_ps", "num_workers", "run_token", "allow_networ
 
 
 class Games:
-    """Games in the grid world, side by side; where one has ended, the next begins.
+    """Several games in the grid world at the same time; when one has ended, the next begins.
 
     Attributes:
-      states: int64 `[count]`, the cells in which they are.
-      returns: of all games that have ended, in order.
+      states: int64 `[count]`, the cell of each game.
+      returns: the returns of all games that have ended, in order.
     """
 
     cells = "".join(GRID)
@@ -72,7 +72,7 @@ class Games:
         self.returns: list[float] = []
 
     def move(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Makes a move in each game; returns its rewards, and which games have ended, `[count]`."""
+        """Makes a move in each game; returns the rewards and which games have ended, `[count]`."""
         count = len(actions)
         slips = self._random.random_sample(count) < SLIP
         directions = np.where(slips, self._random.randint(len(MOVES), size=count), actions)
@@ -102,7 +102,7 @@ def _next_cells() -> np.ndarray:
 def best_return() -> float:
     """Returns the mean return of the best possible policy, by dynamic programming."""
     then = _next_cells()
-    values = np.zeros(len(Games.cells))  # With no step left.
+    values = np.zeros(len(Games.cells))  # The return from each cell if no step is left.
     for _ in range(LONGEST):
         found = (Games.rewards + np.where(Games.ends, 0.0, values))[then]
         values = (1 - SLIP) * found.max(1) + SLIP * found.mean(1)
@@ -110,7 +110,10 @@ def best_return() -> float:
 
 
 class Learner:
-    """The steps of this task, whose server is None in a process alone, and its threads' games."""
+    """The steps of this task, and the games that its threads play with them.
+
+    The server is None in a process that trains alone.
+    """
 
     def __init__(self, values: flags.FlagValues, server: compat.Server | None) -> None:
         import models  # Not at the top: its classes need TensorFlow, and --help does not.
@@ -154,7 +157,7 @@ class Learner:
         return {"loss": loss, "entropy": entropy, "value_loss": value_loss, "train": train}
 
     def play(self, session: Any, games: Games) -> None:
-        """Plays and learns until all updates have been made; the work of a thread."""
+        """Plays games and makes updates until all updates have been made; runs in a thread."""
         while not self.supervisor.should_stop() and not self.is_done(session):
             rollout = []
             for _ in range(ROLLOUT):
@@ -169,11 +172,11 @@ class Learner:
             session.run(self.learn, *map(np.concatenate, zip(*batch)))
 
     def is_done(self, session: Any) -> bool:
-        """Whether all updates have been made, or are being made."""
+        """Whether all updates have been made or scheduled."""
         return bool(session.planned_step >= self._values.updates)
 
     def evaluate(self, session: Any) -> float:
-        """Returns the mean return of games that begin now."""
+        """Returns the mean return of 2000 new games with the current policy."""
         games = Games(EVALUATED, [self._values.seed, 1])
         returns, goes_on = np.zeros(EVALUATED), np.ones(EVALUATED, bool)
         for _ in range(LONGEST):
@@ -212,7 +215,8 @@ def train(values: flags.FlagValues, server: compat.Server | None) -> None:
                 supervisor.summary_computed(session, {"train/return": found}, step)
         supervisor.coord.join(threads)
         if chief:
-            collections.deque(session.drain(), maxlen=0)  # What the modern runtime has in flight.
+            # Waits for the updates that the modern runtime has scheduled.
+            collections.deque(session.drain(), maxlen=0)
             found, best = learner.evaluate(session), best_return()
             console.say(
                 f"Test-Return: {found:.2f}, the mean of {EVALUATED} games; at best {best:.2f}"

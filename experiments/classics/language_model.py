@@ -2,11 +2,11 @@ r"""Trains an LSTM to predict the next symbol of a text, in the style of TensorF
 
     python -m experiments.classics.language_model --strategy=ps --num_ps=1 --num_workers=2
 
-Variables come from `get_variable`, the cell is written out, and no Keras is involved; on the
-modern runtime the same function is lifted. The text is made up by a Markov chain of order two, so
-that the perplexity can be compared with the best possible one, which is logged at the start. The
-state of the network is carried from each window of the text to the next, as in Zaremba et al.,
-Recurrent Neural Network Regularization, 2014.
+Variables come from `get_variable`, the LSTM cell is written out, and Keras is not used; the modern
+runtime runs the same function. The text is made up by a Markov chain of order two, so that the
+perplexity can be compared with the best possible one, which is logged at the start. The state of
+the network is carried from each window of the text to the next, as in Zaremba et al., Recurrent
+Neural Network Regularization, 2014.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from experiments import Data, Experiment, run, setting
 from experiments.evaluation.metrics import Perplexity
 
 SYMBOLS = 12
-EVALUATED = 20000  # Symbols of validation, and of the test.
+EVALUATED = 20000  # Number of symbols for validation, and as many for the test.
 
 
 class LanguageModel(Experiment):
@@ -55,7 +55,10 @@ class LanguageModel(Experiment):
         return Data(**streams, name="a made-up text")
 
     def _windows(self, symbols: np.ndarray, worker: int, workers: int) -> Any:
-        """Returns windows of parallel texts; a row continues that of the previous window."""
+        """Returns a dataset of windows `[batch_size, window]` of parallel texts.
+
+        Each row of a window continues the same row of the window before it.
+        """
         own = np.array_split(symbols, workers)[worker]
         rows, window = self.settings.batch_size, self.settings.window
         steps = (len(own) - 1) // rows // window
@@ -71,7 +74,7 @@ class LanguageModel(Experiment):
         return tf.data.Dataset.from_tensor_slices(batches)
 
     def loss(self, batch: Any, training: bool) -> Any:
-        # On the worker: every worker reads a text of its own.
+        # This variable is on the worker, since every worker reads another part of the text.
         carried = compat.worker_variable(
             np.zeros([2, self.settings.batch_size, self.settings.units], np.float32),
             name="carried" if training else "carried_in_evaluation",
@@ -88,10 +91,11 @@ class LanguageModel(Experiment):
     def predict(self, batch: Any) -> Any:
         rows = tf.shape(batch["inputs"])[0]
         logits, _ = self._logits(batch["inputs"], tf.zeros([2, rows, self.settings.units]))
-        return {"probabilities": tf.nn.softmax(logits[:, -1])}  # Of what follows the window.
+        # The probabilities of the symbol after the window.
+        return {"probabilities": tf.nn.softmax(logits[:, -1])}
 
     def _logits(self, inputs: Any, state: Any) -> Any:
-        """Returns the logits of the symbols after each of `inputs`, and the state at their end."""
+        """Returns the logits of the next symbol after each of `inputs`, and the last state."""
         units = self.settings.units
         with tf1.variable_scope("lstm", initializer=tf1.random_uniform_initializer(-0.1, 0.1, 1)):
             embedding = tf1.get_variable("embedding", [SYMBOLS, units])
@@ -116,7 +120,7 @@ class LanguageModel(Experiment):
 def text(law: np.ndarray, seed: int, count: int) -> np.ndarray:
     """Draws symbols, int32 `[count]`, each of which depends on the two before it.
 
-    `law` holds probabilities, `[symbols, symbols, symbols]`, of the third by the first two.
+    `law[i, j, k]` is the probability that symbol k follows the symbols i and j.
     """
     cumulated = law.cumsum(axis=2)
     drawn = np.zeros(count, np.int32)

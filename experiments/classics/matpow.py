@@ -92,7 +92,7 @@ def main(values: flags.FlagValues) -> int:
 
 
 def _cluster(values: flags.FlagValues) -> ClusterSpec | None:
-    """Returns the cluster of running workers; None if no flag names it."""
+    """Returns the cluster of workers that are running already; None if no flag names them."""
     given = [flag for flag in ("worker_hosts", "cluster_spec") if values[flag].value is not None]
     if not given:
         return None
@@ -150,7 +150,7 @@ def _launch(argv: list[str]) -> int:
 def _compute(
     values: flags.FlagValues, operands: dict[str, np.ndarray], cluster: ClusterSpec | None
 ) -> np.ndarray:
-    """Computes on one node and, if there is a cluster, on two; returns the last result."""
+    """Computes in this process and, with a cluster, on two workers; returns the last result."""
     runtime = select_runtime(values.runtime)
     print(f"runtime: {runtime.name}")
     run = powers.run_modern if runtime.has_coordinator else powers.run_legacy
@@ -173,7 +173,7 @@ def _compute(
 
 
 def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -> Any:
-    """Returns the result of `compute`, unless a worker is lost or the time is over."""
+    """Returns the result of `compute`; raises if a worker is lost or the time is over."""
     hosts = ";".join(cluster.address_of(task) for task in _TASKS)
     deadline = time.monotonic() + timeout
 
@@ -204,7 +204,7 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
 
 
 def _print_table(devices: Mapping[str, str]) -> None:
-    """Prints the devices of the operations, one line per power."""
+    """Prints the devices of the operations, one line for all operations of a matrix."""
     rows = []
     groups = itertools.groupby(devices.items(), lambda item: (item[0].split("/")[0], item[1]))
     for (_, device), group in groups:

@@ -30,7 +30,7 @@ from experiments.settings.setting import GROUPS
 
 MODES = ("async", "sync")
 RUNTIMES = ("legacy", "modern")
-# What is not passed on to the cells.
+# Settings of the study, which are not passed on to its runs.
 _OF_THE_STUDY = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
 
 define_flags(MNIST.Settings, groups=[group for group in GROUPS if group != "cluster"])
@@ -41,7 +41,7 @@ flags.FLAGS.set_default("experiment_name", "scaling")
 
 
 def main(values: flags.FlagValues) -> int:
-    """Trains every cell; returns 0, or the exit code of the first cell that failed."""
+    """Runs every cell of the grid; returns 0, or the exit code of the first that failed."""
     cells = grid(values.workers, values.modes, values.runtimes)
     check_end(values)
     names = [field.name for field in dataclasses.fields(MNIST.Settings)]
@@ -75,7 +75,7 @@ def main(values: flags.FlagValues) -> int:
             for path in scaling_table.write(results, logdir):
                 tracker.artifact(path)
             code = code or ended
-            if ended in (129, 130, 143):  # By a hangup, Ctrl-C, SIGTERM.
+            if ended in (129, 130, 143):  # Exit codes of a hangup, Ctrl-C and SIGTERM.
                 status = KILLED
                 return ended
         status = FAILED if code else FINISHED
@@ -105,7 +105,7 @@ def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) 
 
 
 def train(cell: Cell, own: Sequence[str], folder: str) -> int:
-    """Trains one cell, with the output of its tasks in a file; returns the exit code."""
+    """Runs one cell of the grid as a cluster, with its output in a file; returns the exit code."""
     together = cell.mode == "sync" and cell.runtime == "modern"
     joined = [] if together else [f"--runtime={cell.runtime}"]
     joined += ["--sync"] if cell.mode == "sync" and not together else []

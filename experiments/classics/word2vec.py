@@ -2,13 +2,14 @@ r"""Learns embeddings of words by skip-grams and sampled softmax (word2vec), as 
 
     python -m experiments.classics.word2vec --strategy=ps --num_ps=2 --num_workers=2
 
-The tables of embeddings and of softmax weights are cut into parts, which the parameter servers hold
-in turn; an update reads and changes the rows of its words and of the sampled ones only. The text is
-made up: a word stands for a pair, such as (Norway, capital), and the next word of the text has the
-country or the kind of the one before. So the right answer to "capital of Norway is to Norway's
-currency as Peru's capital is to ...?" is known, and so is the best possible perplexity, which is
-logged at the start. Model: Mikolov et al., Efficient Estimation of Word Representations in Vector
-Space, 2013; Jean et al., On Using Very Large Target Vocabulary, 2015.
+The tables of embeddings and of softmax weights are cut into parts, which are dealt out to the
+parameter servers. An update reads and changes only the rows of its words and of the sampled words.
+The text is made up: a word stands for a pair of a country and a kind, such as (Norway, capital),
+and the next word of the text usually has the same country or the same kind. So the right answer to
+"the capital of Norway is to its currency as the capital of Peru is to ...?" is known, and so is the
+best possible perplexity, which is logged at the start. Model: Mikolov et al., Efficient Estimation
+of Word Representations in Vector Space, 2013; Jean et al., On Using Very Large Target Vocabulary,
+2015.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from compat import tf, tf1
 from experiments import Data, Experiment, run, setting
 from experiments.evaluation.metrics import Perplexity
 
-EVALUATED = 20000  # Pairs of validation, and of the test.
-STRAY = 0.1  # How often the next word of the text is any word.
+EVALUATED = 20000  # Number of pairs for validation, and as many for the test.
+STRAY = 0.1  # Probability that the next word of the text is any word, drawn evenly.
 QUESTIONS = 1000
 
 
 class Word2Vec(Experiment):
-    """Predicts a word near another one from the embedding of that."""
+    """Predicts a nearby word from the embedding of a word."""
 
     monitor, mode = "validation/perplexity", "min"
 
@@ -110,7 +111,7 @@ class Word2Vec(Experiment):
 
 
 def law(settings: Any) -> np.ndarray:
-    """Returns the probability of each next word, float64 `[words, words]`."""
+    """Returns the probability of each next word after each word, float64 `[words, words]`."""
     words = np.arange(settings.countries * settings.kinds)
     country, kind = words // settings.kinds, words % settings.kinds
     same_country = country[:, None] == country
@@ -120,14 +121,15 @@ def law(settings: Any) -> np.ndarray:
 
 
 def near(settings: Any) -> np.ndarray:
-    """Returns the probability of each word near another one, float64 `[words, words]`."""
+    """Returns the probability of each nearby word for each word, float64 `[words, words]`."""
     step = law(settings)
     powers = [np.linalg.matrix_power(step, distance + 1) for distance in range(settings.window)]
-    return np.asarray(np.mean(powers, axis=0))  # In both directions, for the law is symmetric.
+    # `law` is symmetric, so these are the probabilities of words before a word, too.
+    return np.asarray(np.mean(powers, axis=0))
 
 
 def pairs(settings: Any, random: np.random.RandomState, count: int) -> dict[str, np.ndarray]:
-    """Makes up a text of `count` words; returns its `words` and one `near` each, int64."""
+    """Makes up a text; returns its `words` and a nearby word of each, `near`, int64 `[count]`."""
     kinds, countries, window = settings.kinds, settings.countries, settings.window
     text = np.empty(count + 2 * window, np.int64)
     how = random.random_sample(len(text))
@@ -151,8 +153,8 @@ def analogies(table: np.ndarray, countries: int, kinds: int) -> float:
 
     Args:
       table: float32 `[countries * kinds, width]`, the embeddings.
-      countries: of which two take part in each question.
-      kinds: of words, two in each question.
+      countries: the number of countries; each question has words of two of them.
+      kinds: the number of kinds of words; each question has words of two of them.
     """
     random = np.random.RandomState(1)
     one, other = _two_of(random, countries)
@@ -164,7 +166,7 @@ def analogies(table: np.ndarray, countries: int, kinds: int) -> float:
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     closeness = (unit[b] - unit[a] + unit[c]) @ unit.T
     rows = np.arange(QUESTIONS)
-    for asked in (a, b, c):  # Which are no answers.
+    for asked in (a, b, c):  # The words of the question do not count as answers.
         closeness[rows, asked] = -np.inf
     return float(np.mean(closeness.argmax(1) == answer))
 

@@ -1,1 +1,1 @@
-"""What the experiments of 2016 and 2017 compute: a shared counter and queue, powers of matrices."""
+"""The computations of the programs of 2016 and 2017: a shared counter and queue, matrix powers."""

@@ -1,8 +1,8 @@
-"""A counter and a queue on a parameter server that workers share.
+"""A counter and a queue on a parameter server, which all workers share.
 
-Each increment is one operation that holds the variable's lock and returns the new value, so that no
-two workers get the same number. `assign_add` is not atomic: a second operation reads the value,
-after another worker may have added to it.
+Each increment is one operation that holds the variable's lock and returns the value, so that no two
+workers get the same number. `assign_add` would not do: a second operation would read the value, and
+another worker may have added to it before.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Counting:
     """A task of the cluster, which logs the numbers that it enqueues.
 
     Args:
-      server: of this task, in a cluster with at least one parameter server and one worker.
-      increments: number of increments of each worker.
+      server: the server of this task, in a cluster with at least one parameter server and a worker.
+      increments: the number of increments of each worker.
     """
 
     def __init__(self, server: compat.Server, increments: int) -> None:
@@ -153,7 +153,7 @@ class Counting:
         self._server.announce_end()
 
     def _session(self, graph: Any) -> ContextManager[Any]:
-        # Does not wait for workers that have not started or have exited.
+        # The filters keep the session from waiting for workers that are not running.
         config = tf1.ConfigProto(device_filters=["/job:ps", self._task.name])
         return connected(self._server.target, graph, config)
 
@@ -174,7 +174,7 @@ class Counting:
         return check
 
     def _wait(self, ask: Callable[[], Any], wanted: int, what: str) -> None:
-        """Polls until the answer is `wanted`; each new answer restarts the timeout."""
+        """Polls `ask` until it returns `wanted`; each new answer restarts the timeout."""
         answer = ask()
         since = said = time.monotonic()
         while answer != wanted:
@@ -194,7 +194,7 @@ class Counting:
                 print(f"waiting for {what}: it is at {answer} ({waited})")
 
     def _show(self, pairs: Any) -> None:
-        """Logs the content of the queue, by worker; raises where numbers are missing."""
+        """Logs the content of the queue, by worker; raises a `PeerError` if numbers are missing."""
         numbers = collections.defaultdict(list)
         for number, worker in pairs:
             numbers[int(worker)].append(int(number))
@@ -215,7 +215,7 @@ def _variable() -> Any:
 
 
 def _queue(total: int) -> Any:
-    """Returns the queue of (number, worker); it has room for all numbers and never blocks."""
+    """Returns the queue of pairs (number, worker), which has room for all and never blocks."""
     return tf.queue.FIFOQueue(
         total, [tf.int64, tf.int64], shapes=[(), ()], shared_name="shared_queue"
     )

@@ -16,9 +16,17 @@ from compat.runtime.graphs.session import eagerly
 def load(paths: dict[str, str | None], size: int | None, seed: int) -> dict[str, np.ndarray]:
     """Returns the matrices A and B, float64 `[size, size]`.
 
-    `paths` are those of .npy files by flag, "matrix_a" and "matrix_b"; None is a random matrix,
-    with entries in [0, 2 / size), so that the largest eigenvalue is about 1 and the powers neither
-    overflow nor vanish. A `size` of None is that of the files, else 100.
+    A random matrix has entries in [0, 2 / size), so that its largest eigenvalue is about 1, and its
+    powers neither overflow nor vanish.
+
+    Args:
+      paths: the paths of .npy files for the flags "matrix_a" and "matrix_b"; None for a random
+        matrix.
+      size: the number of rows; None for that of the files or, without files, 100.
+      seed: the seed of random matrices.
+
+    Raises:
+      UserError: a file cannot be read, or is not a square matrix of finite numbers of this size.
     """
     given = {flag: _read(flag, path) for flag, path in paths.items() if path is not None}
     for flag, matrix in given.items():
@@ -67,14 +75,15 @@ class Result:
     """The result, the time and the devices of a computation."""
 
     total: np.ndarray  # A^n + B^n, float64 `[size, size]`.
-    seconds: float  # Of the fastest call, including the transfer of the sum to this process.
-    devices: dict[str, str]  # The actual ones by operation, such as "A/power_2" or "sum".
+    seconds: float  # Time of the fastest call, with the transfer of the sum to this process.
+    devices: dict[str, str]  # The device on which each operation ran, such as "A/power_2" or "sum".
 
 
 def add_powers(variables: Mapping[str, Any], n: int, devices: Sequence[str]) -> dict[str, Any]:
     """Returns the tensors of A^n + B^n by operation name; the last one is "sum".
 
-    The powers of A and B are on one device each; if that is the same, B's follow A's.
+    The powers of A are on the first device, those of B on the second; if these are the same, the
+    powers of B are computed after those of A.
     """
     tensors = {}
     powers: list[Any] = []
@@ -94,17 +103,18 @@ def add_powers(variables: Mapping[str, Any], n: int, devices: Sequence[str]) -> 
 def run_legacy(
     matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str], target: str = ""
 ) -> Result:
-    """Computes in one graph, in a session with `target`, "" for this process."""
+    """Computes A^n + B^n in a graph, in a session with `target`; "" is this process."""
     with tf1.Graph().as_default() as graph:
         variables, feeds = {}, {}
         for (name, matrix), device in zip(matrices.items(), devices):
             with tf.device(device):
-                # Fed, since the optimizer would fold constants.
+                # The matrices are fed, since TensorFlow's optimizer would compute with constants
+                # before the session runs.
                 initial = tf1.placeholder(tf.float64, matrix.shape)
                 variables[name] = tf1.Variable(initial, use_resource=True, trainable=False)
                 feeds[initial] = matrix
         tensors = add_powers(variables, n, devices)
-        # So that the session waits for no other task of the cluster.
+        # The filters keep the session from waiting for other tasks of the cluster.
         config = tf1.ConfigProto(device_filters=sorted(set(devices)) if target else [])
         with tf1.Session(target, graph=graph, config=config) as session:
             session.run([variable.initializer for variable in variables.values()], feeds)
@@ -117,7 +127,7 @@ def run_legacy(
 
 
 def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str]) -> Result:
-    """Computes in one `tf.function`, on devices that this process is connected to."""
+    """Computes A^n + B^n in a `tf.function`, on devices that this process is connected to."""
     variables = {}
     with eagerly():
         for (name, matrix), device in zip(matrices.items(), devices):
@@ -131,7 +141,7 @@ def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str
 
 
 def connect(workers: Mapping[str, str]) -> None:
-    """Connects the eager runtime of this process to workers, "host:port" by task name."""
+    """Connects the eager runtime of this process to workers, given as "host:port" by task name."""
     for name, address in workers.items():
         # Waits for the server in a session: an eager context that waits for one blocks the
         # interpreter, deadlines and Ctrl-C included.
@@ -146,7 +156,7 @@ def connect(workers: Mapping[str, str]) -> None:
 
 
 def _fastest(compute: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
-    """Returns the time of the fastest of some calls after a warm-up, in seconds, and its result."""
+    """Returns the seconds of the fastest of three calls after a first one, and the last result."""
     value = compute()
     times = []
     for _ in range(_CALLS):
