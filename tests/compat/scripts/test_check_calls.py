@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import operator
 from pathlib import Path
 
 import pytest
 
+from compat._tensorflow import tf1
 from compat.scripts.names import table
 from compat.scripts.rules.calls import FORMS
 from compat.scripts.rules.sources import check
@@ -143,3 +146,14 @@ def test_names_with_old_arguments_have_a_rule_or_are_gone() -> None:
 def test_rules_say_what_compat_run_does() -> None:
     said = [known.says for calls in FORMS.values() for known in calls]
     assert [text for text in said if "compat run" not in text] == []
+
+
+def test_new_names_of_arguments_are_those_of_tensorflow() -> None:
+    wrong = {
+        (name, argument)
+        for name, forms in FORMS.items()
+        for form in forms
+        for argument in {*form.names, *form.keywords.values()} - {""}
+        if argument not in inspect.signature(operator.attrgetter(name)(tf1)).parameters
+    }
+    assert wrong == set()
