@@ -32,9 +32,9 @@ class MonitoredArguments(NamedTuple):
     stop_grace_period_secs: float
     max_wait_secs: float
     recovers: bool = True  # Whether a lost session is replaced, if the runtime can do so.
-    checkpoint_file: str | None = None  # Restored instead of the newest one in a folder.
+    checkpoint_file: str | None = None  # The checkpoint to restore, instead of the newest one.
     creator: Any = None  # A session creator of the program.
-    saves: bool = False  # A hook saves checkpoints to the folder.
+    saves: bool = False  # Whether a hook saves checkpoints to the folder.
 
 
 class Runtime(abc.ABC):

@@ -122,7 +122,7 @@ def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], An
         # since one of them may contain the update.
         with tf.control_dependencies(operations or list(tensors.values())):
             scalars["global_step"] = tensors["global_step"] = step.read_value()
-        last = []  # It has waited for them.
+        last = []  # The read has waited for the operations.
     if not scalars and not tensors and not operations:
         raise UserError("a step returned no value; return at least one tensor by name")
     names = sorted(scalars)

@@ -96,7 +96,7 @@ class _Kind:
 
     @property
     def chain(self) -> Chain:
-        """The copies by which one call makes several."""
+        """The copies of the operations, by which one call of the session makes several calls."""
         if self._chain is None:
             self._chain = self._make()
             self.obstacle = self.obstacle or self._chain.obstacle
@@ -127,7 +127,7 @@ def _is_shared_queue(op: Any) -> bool:
 
 def _is_of_machine(op: Any) -> bool:
     """Whether an operation reads or writes state outside of variables, such as a file."""
-    arguments = [*op.op_def.input_arg, *op.op_def.output_arg]  # A saver's are no references.
+    arguments = [*op.op_def.input_arg, *op.op_def.output_arg]  # Those of savers are values.
     is_state = any(tensor.dtype == tf.resource for tensor in [*op.inputs, *op.outputs])
     is_state |= any(argument.is_ref for argument in arguments)
     is_known = draws(op) or op.type.startswith(("Print", "Assert", *_PYTHON))
@@ -214,7 +214,10 @@ class _Group:
             return private.run_handled(self.session, handlers[len(copies)], feed)
 
     def fail(self, behind: int) -> BaseException:
-        """Sets the error of the calls, after which `behind` more are not made; returns it."""
+        """Returns the error of the calls, which says that the calls behind it are not made.
+
+        Besides those of this group, these are the `behind` calls of the next group.
+        """
         self.error, self._rows = self.raised, []
         if isinstance(self.raised, tf1.errors.OpError):
             number = len(self._made) + max(1, failed_copy(self.raised.message))
@@ -246,10 +249,10 @@ class Ahead:
         self.sizes = [most, *(size for size in SIZES if size < most)]
         self._this_thread = threading.local()
         self.group: _Group | None = None
-        self._full: _Group | None = None  # The one that another thread makes.
+        self._full: _Group | None = None  # The group that `_maker` makes.
         self._kinds: dict[Any, _Kind] = {}
         self._lock = threading.RLock()  # A program may run calls on several threads.
-        self._maker: threading.Thread  # That of the full group.
+        self._maker: threading.Thread  # Makes the full group.
         self._failure: BaseException | None = None
         self._is_at_end = threading.Event()
         threading.Thread(target=self._make_old_groups, daemon=True).start()
@@ -353,7 +356,7 @@ class Ahead:
     def drop(self) -> None:
         """Drops the gathered calls, and logs their number."""
         with self._lock:
-            self._finish_full()  # It is being made.
+            self._finish_full()  # Its calls have begun.
             group, self.group = self.group, None
         if group is not None:
             group.error = UserError(f"{group.size} calls that were gathered are not made")
@@ -373,7 +376,7 @@ class Ahead:
         afterwards = self._end_full()
         group, self.group = self.group, None
         if group is not None:
-            group.kind.chain.copies(group.size)  # Here, while the program does not add operations.
+            group.kind.chain.copies(group.size)  # On this thread, while the program adds nothing.
             self._full = group
             self._maker = threading.Thread(target=group.make, daemon=True)
             self._maker.start()

@@ -57,7 +57,7 @@ class Dependence:
         new = every[self._seen :]
         self._seen = len(every)
         with self._graph.as_default():
-            # They stay with their worker, wherever a setter would place them.
+            # Local variables stay with their worker, wherever a setter would place them.
             local = {variable.op.name for variable in tf1.local_variables()}
         for op in new:
             self._homes.note(op, is_local=op.name in local)

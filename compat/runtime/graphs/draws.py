@@ -1,7 +1,7 @@
 """Random operations of a graph, each with one stream of numbers in all kinds of calls.
 
 A function has a stream for each of its operations, so an operation that is copied into several
-functions would draw the same numbers in each. For each operation of the table TensorFlow 2 has
+functions would draw the same numbers in each. For each operation in `_TWINS` TensorFlow 2 has
 another one that draws the same numbers, bit by bit, and keeps its count in a variable.
 """
 

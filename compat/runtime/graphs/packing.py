@@ -13,7 +13,7 @@ from compat.runtime.graphs.nodes import in_order, inputs
 
 # Packing copies a tensor twice; for tensors above 128 KiB that takes longer than a message.
 _MOST_BYTES = 1 << 17
-_CONSTANT = "constant"  # Used in place of a device.
+_CONSTANT = "constant"  # In place of the device of a constant.
 # Operations that begin a branch or a loop, parts of which may never run.
 _CONTROL_FLOW = ("Switch", "RefSwitch", "Enter", "RefEnter")
 
@@ -145,7 +145,7 @@ def _message(
     added: Any, tensors: Sequence[Any], home: str, reader: str
 ) -> Iterator[tuple[str, str]]:
     """Adds nodes that pack and unpack tensors; yields each tensor's name and its unpacked name."""
-    once = {_source(tensor): tensor for tensor in tensors}  # Some are read repeatedly.
+    once = {_source(tensor): tensor for tensor in tensors}  # Some have several readers.
     with tf1.Graph().as_default() as graph:
         placeholders = {key: tf1.placeholder(t.dtype, t.shape) for key, t in once.items()}
         with tf1.device(home or None):

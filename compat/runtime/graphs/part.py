@@ -189,7 +189,7 @@ def function(part: Part, counters: Mapping[str, Any], device: str) -> Any:
             )
         )
         done = [elements[op.name] for op in part.run]
-        graph.control_outputs.extend(done)  # Needs no message.
+        graph.control_outputs.extend(done)  # Waits without a message.
         fetched = [
             input_map[t.name] if t.name in input_map else elements[t.name] for t in part.fetched
         ]

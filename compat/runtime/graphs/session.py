@@ -101,7 +101,7 @@ class GraphSession:
 
     def __init__(self, target: Any, graph: Any) -> None:
         text = target.decode() if isinstance(target, bytes) else target
-        of_server = hasattr(graph, "compat_is_run_by_server")  # That of key-value entries.
+        of_server = hasattr(graph, "compat_is_run_by_server")  # See `liveness.key_value`.
         is_member = text in _cluster.targets and not of_server
         cluster = _cluster.before_session() if is_member else alone
         is_local = text in _local_servers
@@ -266,7 +266,7 @@ class _Limit(threading.Timer):
     """Cancels a call after some time.
 
     Attributes:
-      is_over: whether it has done so.
+      is_over: whether the time has passed, and the call is cancelled.
     """
 
     def __init__(self, secs: float, cancellation: Any) -> None:

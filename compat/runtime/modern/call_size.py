@@ -14,9 +14,11 @@ MOST_UNROLLED = 50
 STEPS_A_TURN = 10  # A call of more steps is a loop over this many copies.
 _SIZES = (1, 5, 25, MOST_UNROLLED)
 _CALLS = 20  # The number of calls by which a size is measured.
-# With measurements of a single size, all of a call's time may be that of its steps.
+# If only one size was measured, the overhead of a call is unknown. It is taken for this share of
+# the call's time.
 _SHARE_OF_UNKNOWN = 0.25
-# Measurements on a busy machine may be wrong, and a long run is worth a try.
+# Measurements on a busy machine may be wrong. So a larger call may be built in any case, if that
+# takes at most this share of the remaining time.
 _SHARE_OF_RUN = 0.01
 
 

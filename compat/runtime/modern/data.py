@@ -46,7 +46,7 @@ class OwnData:
         return iter(dataset(*self._shard))
 
     def opened(self, source: Any) -> Opened:
-        """Returns the data inside the function, of its first argument."""
+        """Returns the data inside a step's function; `source` is the function's first argument."""
         arrays, iterator = (source, None) if self._dataset is None else source
         return Opened(arrays, iterator, tf.constant(0, tf.int64))
 
@@ -80,7 +80,7 @@ class WorkerData(OwnData):
         return iterators, indices
 
     def opened(self, source: Any) -> Opened:
-        """Returns the data inside the function, of its first argument."""
+        """Returns the data inside a step's function; `source` is the function's first argument."""
         stored, (iterator, worker) = (source, (None, None)) if self._dataset is None else source
         return Opened(stored.get_next() if self._has_arrays else (), iterator, worker)
 

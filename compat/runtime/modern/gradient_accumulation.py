@@ -13,7 +13,7 @@ from compat._tensorflow import tf, tf1
 from compat.runtime.graphs.packing import distinct_rows
 
 _ACCUMULATION = "compat_gradient_accumulation"
-_NEVER_STALE = 2**62  # A step; accumulators drop gradients of steps before their last update.
+_NEVER_STALE = 2**62  # As a gradient's step; accumulators drop gradients of old steps.
 
 
 class Accumulation(NamedTuple):

@@ -47,7 +47,7 @@ class Loop:
         flags = [each.is_last for each in self._told]
         self._passed = wanted.given
         self._lifted = Lifted(session, [*step.stored, *self._passed, *flags], wanted)
-        self._given = added  # Numbers of calls that have added gradients, by their flag.
+        self._given = added  # By flag, the number of calls that have added gradients.
         self.calls_of_an_update = max((each.calls for each in self._told), default=1)
         self.completes_update = True
         with session.graph.as_default():
@@ -80,7 +80,7 @@ class Loop:
         return self._sizes.is_building(self._size(count))
 
     def is_built(self, count: int) -> bool:
-        """Whether a call of `count` steps was made before."""
+        """Whether the function for a call of `count` steps has been made."""
         return self._size(count) in self._functions
 
     def _size(self, count: int) -> int:
@@ -107,7 +107,7 @@ class Loop:
     def _copy(
         self, resources: Mapping[str, Any], tensors: Sequence[Any], number: Any, key: Any
     ) -> list[Any]:
-        """Copies the step into a function; `number` is that of the update in the call."""
+        """Copies the step into a function; `number` is the update's position in the call."""
         many = len(self._lifted.keys)
         keys = [key + number * many + i for i in range(many)]
         return self._lifted(tensors, resources, keys)

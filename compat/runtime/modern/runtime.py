@@ -56,7 +56,7 @@ class ModernRuntime(ProgramRuntime):
         self.coordinator: Any = None
         self.replicas: Any = None  # The `Replicas` of workers that make each update together.
         self._scopes = 0  # How many scopes of `device` are open.
-        self._averages = False  # Whether it replaces TensorFlow's `SyncReplicasOptimizer`.
+        self._averages = False  # Whether `apply_mean` replaces `SyncReplicasOptimizer`.
 
     def add_server(self, server: Cluster) -> None:
         super().add_server(server)

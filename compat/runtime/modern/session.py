@@ -217,8 +217,8 @@ class ModernSession(ProgramSession):
     ) -> list[Any]:
         """Runs the part of a step that computes the fetches, and then the other fetches.
 
-        If the fetches of a whole step are not `is_joined` with others that need the same call, the
-        values may be those of an earlier call.
+        `is_joined` means that fetches of hooks are among them, which need values of the same call.
+        Otherwise the values of a step that trains may be those of an earlier call.
         """
         names = [tensor.name for tensor in step.outputs]
         computed = [f for f in fetches if self._is_computed_by(f, step)]

@@ -117,7 +117,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         )
         departures = runtime.server.departures if runtime.server is not None else None
         server = runtime.server
-        self._has_served = server is not None and server.serves  # If so, the run is over.
+        self._has_served = server is not None and server.serves  # Then the run is over.
         hooks = [] if self._has_served else list(arguments.hooks)
         if departures is not None:  # First, so that the last checkpoint has all updates.
             saves = any(isinstance(hook, tf1.train.CheckpointSaverHook) for hook in hooks)

@@ -24,7 +24,7 @@ from compat.runtime.run import Run
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
 
-_LAST_TOKENS = 1000  # Each replica needs one, and there are fewer replicas.
+_LAST_TOKENS = 1000  # More than there are replicas, each of which needs one.
 
 
 def build_graphs() -> None:
@@ -242,7 +242,7 @@ def _prepared(runtime: ProgramRuntime, run: Run, target: str, config: Any) -> An
     def read_step(raw: Any, tensor: Any = None, feed: Any = None) -> None:
         if run.global_step is not None:
             fetched = run.global_step if tensor is None else tensor
-            started.append(int(np.asarray(raw.run(fetched, feed)).item()))  # It may be `[1]`.
+            started.append(int(np.asarray(raw.run(fetched, feed)).item()))  # Of shape [] or [1].
 
     # Each thread has its own default graph.
     with graph.as_default():
