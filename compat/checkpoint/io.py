@@ -71,7 +71,8 @@ class CheckpointIO:
         if self.folder is None:
             return []
         newest, listed = _named(self.folder)
-        if newest in listed:  # A run that returns to it ignores the later ones, which are kept.
+        # A run that goes back to an earlier checkpoint ignores the later ones, which are kept.
+        if newest in listed:
             after = listed.index(newest) + 1
             listed = [*listed[after:], *listed[: after - 1]]
         there, names = files.in_folder(self.folder), [*listed, newest]
@@ -109,7 +110,7 @@ class CheckpointIO:
         self.prefixes, self._kept = self.resumable(), None
         self.newest = self.prefixes[-1] if self.prefixes else None
         values = None
-        recover = getattr(self._saver, "recover", None)  # TensorFlow's saver has none.
+        recover = getattr(self._saver, "recover", None)  # TensorFlow's saver has no `recover`.
         if self.prefixes and recover is not None:
             values = recover(self.prefixes)
             self.newest = self._saver.last_checkpoints[-1]

@@ -70,7 +70,7 @@ def tf_config(hosts: Mapping[str, Sequence[str]], task: Task) -> str:
 def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     try:
         config = json.loads(text)
-    except (ValueError, RecursionError) as error:  # The latter for objects nested too deeply.
+    except (ValueError, RecursionError) as error:  # RecursionError: nested too deeply.
         raise UserError(f"{reprlib.repr(text)} is not valid JSON ({error})") from None
     jobs = _member(config, "cluster", dict)
     place = _member(config, "task", dict)
@@ -106,7 +106,7 @@ def check_agreement(cluster: ClusterSpec, task: Task, environment: Mapping[str, 
     """Raises `UserError` if TF_CONFIG or Slurm's variables contradict the cluster or the task."""
     if environment.get("TF_CONFIG"):
         _check_tf_config(cluster, task, environment["TF_CONFIG"])
-    if _SLURM_ORDER in environment and task.job != "evaluator":  # That is not one of its tasks.
+    if _SLURM_ORDER in environment and task.job != "evaluator":  # Slurm counts no evaluator.
         _check_slurm(cluster, task, environment)
 
 

@@ -38,7 +38,8 @@ _VARIABLES: Mapping[str, Sequence[str]] = {
     "p_re_lu": ("alpha",),
     "separable_conv2d": ("depthwise_kernel", "pointwise_kernel", "bias"),
 }
-# Layers whose variables are known only if the file has all of them: it may lack any.
+# A layer of these classes may lack any of its variables, so the variables are known
+# only if the file has all of them.
 _WHOLE = {"batch_normalization": _NORM, "layer_normalization": _NORM[:2]}
 _UNTRAINED = _NORM[2:]
 _MOST_TIMES = 1100  # The highest compression ratio of HDF5.

@@ -59,7 +59,7 @@ class Cluster:
         say: Callable[[str], None],
         while_waiting: Callable[[float], None],
     ) -> None:
-        roles.role(task, cluster, has_coordinator)  # Checks them as the program names them.
+        roles.role(task, cluster, has_coordinator)  # Checks the names of the program.
         if has_coordinator:
             cluster, task = roles.strategy_names(cluster, task)
         self.cluster, self.task, self.runtime = cluster, task, runtime
@@ -135,7 +135,7 @@ class Cluster:
                 "where server.serves is true"
             )
         if self.state is RunState.SUCCEEDED:
-            return  # It has served already.
+            return  # This task has served already.
         self.begin()
         self._say(f"{self.task.name} serves at {self.address} until training ends")
         monitor = self.chief_monitor()

@@ -46,7 +46,7 @@ def peer_error(
     `own`, this task, which has noticed the loss.
     """
     errors = tf1.errors
-    # Workers that make each update together get the last two.
+    # Workers that make each update together get the last two of these errors.
     others = (errors.AbortedError, errors.CancelledError, errors.DeadlineExceededError)
     if cluster is None or not isinstance(error, (errors.UnavailableError, *others)):
         return None

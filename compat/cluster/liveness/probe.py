@@ -26,7 +26,7 @@ def reason_unreachable(address: str, timeout: float = 1.0) -> str | None:
             return "refused" if drop_if_own(connection) else None
     except socket.timeout:
         return "timed out"
-    except (socket.gaierror, UnicodeError):  # The latter for names that IDNA cannot encode.
+    except (socket.gaierror, UnicodeError):  # UnicodeError: IDNA cannot encode it.
         return "name unknown"
     except OSError as error:
         return _REASONS.get(error.errno or 0, error.strerror or str(error))

@@ -26,13 +26,13 @@ class RunState(enum.Enum):
 
     ``FAILED`` or ``RETRYING`` -> ``RUNNING``: the program handles the error and opens a session.
 
-    Any of them -> ``SUCCEEDED``: the process exits with 0, however it does so; of a task that
-    serves, all that train are done.
+    Any of them -> ``SUCCEEDED``: the process exits with 0, in whatever way; or, if the task serves,
+    all tasks that train are done.
 
     At its end, the process announces ``SUCCEEDED`` or ``FAILED`` to the tasks that serve, and the
     state is final. It does not announce ``RETRYING``, since they wait for the task's return. Python
-    does not show the code of a `sys.exit` outside of any session and of `run_main`: the state is
-    then as after a `return`, which is as the last session left it, or else ``SUCCEEDED``.
+    does not show the code of a `sys.exit` outside of any session and of `run_main`. The state is
+    then the same as after a `return`: that which the last session has left, or ``SUCCEEDED``.
     """
 
     WAITING = "waiting"

@@ -25,10 +25,10 @@ from compat.cluster.roles import chief_task
 from compat.cluster.spec import Task, all_tasks
 from compat.errors import PeerError, UserError, unless_usable
 
-_FOLDER = "compat_shared_folder"  # A path.
-_FINDING = "compat_shared_folder_finding"  # An exit code, 0 for success, and a message.
+_FOLDER = "compat_shared_folder"  # The key of a task's path.
+_FINDING = "compat_shared_folder_finding"  # The key of an exit code and a message.
 _POLL_SECS = 0.5
-_PATIENCE_SECS = 10.0  # For the chief's marker file to appear, as on network file systems.
+_PATIENCE_SECS = 10.0  # Time until other hosts see a new file, as on network file systems.
 
 
 def check(cluster: Cluster, folder: str) -> None:

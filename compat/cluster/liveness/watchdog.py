@@ -116,7 +116,7 @@ def _serve(calls: queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]
     while True:
         outcome, function = calls.get()
         _call(function, outcome)
-        del outcome, function  # An idle thread must not keep their objects alive.
+        del outcome, function  # An idle thread must not keep the objects of a call.
 
 
 def _call(function: Callable[[], Any], outcome: futures.Future[Any]) -> None:

@@ -64,8 +64,8 @@ class Operands:
     """
 
     def __init__(self, nodes: Sequence[ast.AST]) -> None:
-        self._functions = set(_CONVERSIONS)  # Those that take numbers.
-        self._modules: set[str] = set()  # Modules of such functions.
+        self._functions = set(_CONVERSIONS)  # Functions that take numbers.
+        self._modules: set[str] = set()  # Modules with such functions.
         for node in nodes:
             if isinstance(node, ast.Import):
                 self._modules.update(a.asname or a.name for a in node.names if a.name in _MATH)

@@ -127,7 +127,7 @@ def deep(filename: str) -> Iterator[None]:
         raise UserError(
             f"{filename} has expressions that are nested too deeply to be read; take them apart"
         ) from None
-    except UserError:  # Which is a ValueError.
+    except UserError:  # It is a ValueError as well.
         raise
     except ValueError as error:
         raise UserError(f"{filename} is not text ({error}); save it as UTF-8") from None

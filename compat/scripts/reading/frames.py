@@ -68,7 +68,7 @@ class ClassicFrames(ast.NodeTransformer):
         elif isinstance(node, ast.Subscript):
             key = literals.unwrapped(node.slice)
             if type(key).__name__ in ("ExtSlice", "Slice", "Tuple"):
-                return node  # Not of a column.
+                return node  # This key selects no column.
             args = [node.value, key]
         else:
             return node

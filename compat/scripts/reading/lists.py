@@ -50,7 +50,7 @@ def _assigned(nodes: Sequence[ast.AST], kinds: Container[str]) -> Iterator[tuple
 def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
     """Yields each expression that a node uses as a list.
 
-    With it come the builtins whose results do not allow this use in Python 3.
+    Each expression comes with the builtins whose results do not allow this use in Python 3.
     """
     is_read_again = isinstance(node, ast.keyword) and node.arg in _READ_AGAIN
     if isinstance(node, ast.Subscript) or is_read_again:

@@ -126,7 +126,7 @@ class Program:
         function: Any = call.func
         first, last = node.first_token, node.last_token  # type: ignore[attr-defined]
         opening = self._next(function.last_token)
-        while opening.string == ")":  # Of a function in parentheses.
+        while opening.string == ")":  # Closes parentheses around the function.
             opening = self._next(opening)
         while True:
             before, after = self._next(first, -1), self._next(last)
@@ -160,7 +160,7 @@ class Program:
         """Returns the start of the text of the logical line that a node is in."""
         try:
             offset, _ = self.span(node)
-        except UnmarkedError:  # Its statement is marked.
+        except UnmarkedError:  # Take the statement around the node.
             while not isinstance(node, ast.stmt):
                 node = self.parents[node]
             offset, _ = self.span(node)

@@ -47,7 +47,7 @@ def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     if not entry.by:
         return _failing(full, entry.gone, entry.note)
     if key in FORMS or not entry.gone:
-        return None  # The name is still there.
+        return None  # TensorFlow still has the name.
     module = table.importable(entry.by, "compat.v1." + key)
     by = module + name[len(key) :]
     how = f"serves it with {by}" if name == key else f"takes it from {module}"
@@ -70,7 +70,7 @@ def _of_package(name: str) -> Finding | None:
         message = f"{name} is gone since {entry.gone}: {entry.note}"
         return Finding("unserved", FAILS, name, message, gone=entry.gone)
     if key != name and not entry.by.endswith(":"):
-        return None  # An attribute of an object that is served.
+        return None  # `name` is an attribute of an object that is served.
     by = table.importable(entry.by, "compat.v1.packages." + key) + name[len(key) :]
     message = f"{name} is gone since {entry.gone}; compat run serves it with {by}"
     return Finding("packages", SERVED, name, message, by, entry.gone)

@@ -16,8 +16,8 @@ from compat.scripts.rules.rule import UNREADABLE, Finding, Rule
 # Larger files are generated. Notebooks contain their images.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
 _FOREIGN = ("__pycache__", "node_modules", "site-packages")
-_FARTHEST = 8  # Lines.
-_NEAR = 100  # Characters.
+_FARTHEST = 8  # The largest distance, in lines, at which the text of a node is searched.
+_NEAR = 100  # The same in characters, in the line.
 _LONG_LINE = 10_000
 
 
