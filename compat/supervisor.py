@@ -27,9 +27,9 @@ class Supervisor(Run, Coordinated):
     trainable variable.
     Waiting tasks try again after a second, not after thirty. Leaving `managed_session` without an
     error saves a last checkpoint, for which the chief waits for the updates of the other trainers
-    that are not lost; `stop` does the same if others still train. Only the chief reads and writes
-    checkpoints. It refuses to save NaN or infinity in a trainable variable, and locks the log
-    folder until `stop`.
+    that are not lost; where there are others, `stop` does the same if updates were made since the
+    last checkpoint. Only the chief reads and writes checkpoints. It refuses to save NaN or infinity
+    in a trainable variable, and locks the log folder until `stop`.
 
     All else, other attributes included, is TensorFlow's own on either runtime. In a cluster with a
     coordinator, the program of the chief schedules its steps on all workers.
@@ -198,7 +198,7 @@ class Supervisor(Run, Coordinated):
         if self.is_chief and self.summary_writer:
             self.summary_writer.reopen()
         session = self.runtime.open_session(self, master, config)
-        self.services.enter(session)
+        self.services.take_part(session)
         if serves:
             self.request_stop()
             return session

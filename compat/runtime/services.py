@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compat._tensorflow import tf1
-from compat.cluster.liveness.departures import Departures, updates_together
+from compat.cluster.liveness.departures import Departures, has_saved, updates_together
 from compat.errors import is_success
 from compat.runtime.run import Run
 from compat.runtime.session import Session, Values
@@ -49,14 +49,12 @@ class Services:
         if run.save_model_secs and not run.recovery.prefixes:
             self.save(session)
 
-    def enter(self, session: Session) -> None:
-        """Announces to the chief that this task trains, if the chief cannot know otherwise."""
+    def take_part(self, session: Session) -> None:
+        """Notes the session of this task's updates, if the chief cannot know when they end."""
         server, run = self._run.runtime.server, self._run
         departures = None if server is None else server.departures
-        # Replicas make no update without their chief.
         together = run.graph is not None and updates_together(run.graph)
         if departures is not None and not together:
-            departures.enter()
             self.part = session, departures
 
     def follow_others(self, *args: Any, **kwargs: Any) -> bool:
@@ -80,11 +78,15 @@ class Services:
         except BaseException:  # `Supervisor.stop` raises it.
             fails = True
         follows = not fails and (saves or not self._run.is_chief)
-        if part is not None and follows and self.follow_others() and saves:
+        if part is not None and follows:
+            waited = self.follow_others()
             try:
-                self.save(part[0])
+                # Another task may have made its last updates after the checkpoint, and left.
+                if saves and (waited or not self._has_saved(part[0])):
+                    self.save(part[0])
             except RuntimeError:  # The program has closed the session.
-                print("nobody saves the updates since the chief closed its session")
+                if waited:
+                    print("nobody saves the updates since the chief closed its session")
         self.running, self.part = False, None
 
     def after_training_call(
@@ -153,6 +155,11 @@ class Services:
                 step = self._read_step(session)
                 self._log(tf1.SessionLog.CHECKPOINT, step, checkpoint_path=path)
         return prefix
+
+    def _has_saved(self, session: Any) -> bool:
+        if self._run.global_step is None:
+            return True  # It cannot be known.
+        return has_saved(self._run.saver, self._read_step(session))
 
     def _read_step(self, session: Any) -> int:
         return int(np.asarray(session.run(self._run.global_step)).item())

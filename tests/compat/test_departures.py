@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from compat.cluster.liveness.departures import GRACE_SECS
 from tests.conftest import environment
 
 if TYPE_CHECKING:
@@ -81,6 +82,21 @@ def test_updates_after_the_chiefs_are_saved(
         chief = cluster.start("worker", 0, **given)
         assert chief.report == {"global_step": sum(EXAMPLES), "total": TOTAL}
         assert [task.wait().code for task in tasks] == [0, 0]
+
+
+@pytest.mark.parametrize("slow", ["worker", "chief"])
+def test_none_is_missed_where_one_is_slow(
+    start_cluster: StartCluster, programs: Path, slow: str, tmp_path: Path
+) -> None:
+    """A worker whose session takes long to open, or a chief that stops after all have left."""
+    given = {"kind": "stop", "logdir": str(tmp_path / "logs"), "examples": EXAMPLES}
+    if slow == "chief":
+        given["stops_after"] = str(tmp_path / "over")
+    with start_cluster(programs / "uneven.py", "legacy", ps=1, worker=2) as cluster:
+        cluster.start("ps")
+        cluster.start("worker", 1, **given, fills_for=GRACE_SECS + 4 if slow == "worker" else 0)
+        chief = cluster.start("worker", 0, **given)
+        assert chief.report == {"global_step": sum(EXAMPLES), "total": TOTAL}
 
 
 def test_a_chief_does_not_wait_for_a_worker_that_was_lost(

@@ -1,7 +1,8 @@
 """Finds out which trainers still make updates, so that the chief saves those as well.
 
 Each trainer but the chief has a key-value entry on the first parameter server, with its state: that
-it trains, from the opening of its session, or that it has left, after its last update.
+it trains, from when it has met its peers and opens its session, or that it has left, after its last
+update.
 """
 
 from __future__ import annotations
@@ -109,6 +110,11 @@ class Departures:
 def updates_together(graph: Any) -> bool:
     """Whether a graph has synchronous replicas, which make no updates after their chief's end."""
     return any(op.type.endswith("ConditionalAccumulator") for op in graph.get_operations())
+
+
+def has_saved(saver: Any, step: int) -> bool:
+    """Whether the newest checkpoint that a `tf.compat.v1.train.Saver` has written is of `step`."""
+    return any(prefix.endswith(f"-{step}") for prefix in saver.last_checkpoints[-1:])
 
 
 def _key(trainer: str) -> str:

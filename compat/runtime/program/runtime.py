@@ -11,6 +11,7 @@ from compat._tensorflow import embeddings, private, quietly, saving, tf1
 from compat.checkpoint import foreign
 from compat.checkpoint.files import writing_graph
 from compat.cluster.liveness.cluster import Cluster, call_monitor
+from compat.cluster.liveness.departures import updates_together
 from compat.cluster.liveness.watchdog import run_with_watchdog
 from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments, Runtime
@@ -191,6 +192,10 @@ class ProgramRuntime(Runtime):
         self, server: Cluster, target: str, config: Any, graph: Any, everybody: bool
     ) -> tuple[str, Any]:
         server.wait_for_peers(everybody)
+        departures = server.departures
+        # Replicas make no update without their chief.
+        if departures is not None and not updates_together(graph):
+            departures.enter()  # Before the wait for values, which takes long on a busy machine.
         return target or server.target, filtered(config, server.task.name, graph)
 
     def waits_for_chief(self, is_chief: bool, target: str) -> bool:

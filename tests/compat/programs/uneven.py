@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,13 @@ def build(server: compat.Server, examples: list[int]) -> Any:
         )
 
 
+def fill_table(server: compat.Server, seconds: float) -> None:
+    """Makes this task's session take so long to open, as where it reads a large table."""
+    with tf1.device(server.task.name):
+        filled = tf1.py_func(lambda: time.sleep(seconds), [], [])
+    tf1.add_to_collection(tf1.GraphKeys.TABLE_INITIALIZERS, filled)
+
+
 def train(session: Any, step: Any, should_stop: Any = lambda: False) -> None:
     """Runs the step to the end of this worker's data."""
     made = 0
@@ -49,6 +57,8 @@ def main(runtime: str, cluster: Any, job: str, index: int, **given: Any) -> None
         server.join()
         return
     step, logdir = build(server, given["examples"]), given["logdir"]
+    if "fills_for" in given:
+        fill_table(server, given["fills_for"])
     if given["kind"] == "monitored":
         with compat.MonitoredTrainingSession(
             server.target, server.is_chief, logdir, save_checkpoint_secs=600
@@ -67,8 +77,13 @@ def main(runtime: str, cluster: Any, job: str, index: int, **given: Any) -> None
                 train(session, step)
             if server.is_chief:
                 supervisor.save(session)
+            over = Path(given.get("stops_after", logdir))  # Exists once the other has left.
+            while server.is_chief and not over.exists():
+                time.sleep(0.1)
             supervisor.stop()
             session.close()
+            if not server.is_chief:
+                over.touch()
     if server.is_chief:
         values = files.read(CheckpointIO(logdir).history()[-1])
         print(json.dumps({name: int(values[name]) for name in ("global_step", "total")}))
