@@ -1,4 +1,4 @@
-"""Experiments: distributed training with records, from a single class.
+"""Trains an experiment, which is a single class, on one machine or several, and records the run.
 
     from experiments import Experiment, Settings, run, setting
 
@@ -27,8 +27,8 @@
     if __name__ == "__main__":
         run(Cancer)
 
-`python -m experiments` lists the programs that come with the package. Importing it does not import
-TensorFlow.
+`python -m experiments` lists the programs that come with the package. The import of this package
+does not import TensorFlow.
 """
 
 from experiments.settings import Settings, setting

@@ -38,12 +38,12 @@ def main() -> int:
         return _run_file(sys.argv[1])
     lines = ["usage: python -m experiments PROGRAM|FILE.py [--help] [flags]", ""]
     for name, path in programs.items():
-        # Read, not imported: a program defines its flags when it is imported.
+        # The file is read, not imported, since the import would define the program's flags.
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         purpose = text.partition("\n")[0]
         lines.append(f"  {name:<16} {purpose}")
     lines += ["", "An experiment of your own is one file: see docs/experiments.md.", ""]
-    sys.stdout.write("\n".join(lines))  # At once: `| head` does not read it to its end.
+    sys.stdout.write("\n".join(lines))  # In one call, since `| head` closes the pipe early.
     if sys.argv[1:] and not sys.argv[1].startswith("-"):
         sys.stderr.write(
             f"error: program {sys.argv[1]!r} is unknown, expected one of {', '.join(programs)}; "

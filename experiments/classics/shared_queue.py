@@ -50,7 +50,7 @@ def main(values: flags.FlagValues) -> int:
         )
     if "chief" in cluster.jobs:
         raise UserError("the cluster has a chief, expected ps and worker; make it a worker")
-    # Report a wrong task before TensorFlow loads; it is wrong on either runtime.
+    # Raises if the cluster cannot have such a task, before TensorFlow is loaded.
     role(task, cluster, has_coordinator(values.runtime))
     access.check_allowed(access.cluster_hosts(cluster), values.allow_network)
     say: Callable[[str], None] = print

@@ -35,7 +35,8 @@ def read(logdir: str) -> StopRequest | None:
     try:
         with open(os.path.join(logdir, FILE), encoding="utf-8") as file:
             fields = json.load(file)
-        reason = one_line(str(fields["reason"]))  # It is printed, and anyone may have written it.
+        # Anyone may have written the file, so the reason is cleaned before it is printed.
+        reason = one_line(str(fields["reason"]))
         return StopRequest(int(fields["step"]), int(fields["patience"]), reason)
     except (OSError, ValueError, TypeError, LookupError, OverflowError, RecursionError):
         return None

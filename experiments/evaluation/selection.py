@@ -166,7 +166,7 @@ class Selection:
         self.close()
 
     def close(self) -> None:
-        """Frees the log folder for another process that evaluates."""
+        """Unlocks the log folder, so that another process may evaluate the run."""
         self._file.close()
 
 

@@ -73,7 +73,8 @@ class Trials:
         name, is_over = self.name(trial), is_pruned
         for value in self._values(name)[reported[name] :]:
             reported[name] += 1
-            trial.report(value, reported[name])  # Asynchronous runs differ in their steps.
+            # By the number of the evaluation, since the steps of asynchronous runs differ.
+            trial.report(value, reported[name])
             is_over = is_over or trial.should_prune()
         return is_over and not is_pruned
 

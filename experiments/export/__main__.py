@@ -47,7 +47,7 @@ def main(argv: list[str]) -> None:
         path = options.output or default
         monitored = None
         if options.register is not None:
-            monitored = mlflow_models.monitored(model)  # Refused before anything is written.
+            monitored = mlflow_models.monitored(model)  # May raise; nothing is written yet.
         write(model, path)
         print(f"{path}: step {model.step}, the {model.which} checkpoint of {options.logdir}")
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):

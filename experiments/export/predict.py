@@ -1,4 +1,4 @@
-"""Predicts from rows of a file by the model of a run; prints a line of JSON for each.
+"""Computes the predictions of a run's model for each row of a file; prints a line of JSON for each.
 
 python -m experiments.export.predict runs/1 --input=digits.npy
 python -m experiments.export.predict runs/1 --input=rows.csv --output=predictions.jsonl

@@ -24,7 +24,7 @@ import numpy as np
 from compat.checkpoint.matching import cast
 from compat.errors import UserError, reason_of
 
-MOST_ROWS = 1000  # In a call of the model.
+MOST_ROWS = 1000  # The most rows in a call of the model.
 STDIN = "-"
 _JSON = "JSON lines, each an object of the inputs by name"
 Arrays = Dict[str, np.ndarray]

@@ -23,7 +23,7 @@ def defined(cls: type) -> None:
 
 
 def used() -> None:
-    """Notes that the program does something with an experiment."""
+    """Notes that the program uses an experiment, so that nothing is reported at its end."""
     _unused.clear()
     atexit.unregister(_report)
 

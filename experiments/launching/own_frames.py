@@ -144,7 +144,7 @@ def _made(error: BaseException) -> Sequence[Frame]:
     operation = None if is_check else getattr(error, "op", None)
     graph = tf1.get_default_graph()
     for name in names if operation is None else ():
-        # A copy of a step has a scope around the names of the program's graph.
+        # In a copy of a step, names have a scope in front of those in the program's graph.
         parts = name.split("/")
         for i in range(len(parts)):
             try:

@@ -29,7 +29,7 @@ class Line:
 
 
 def chart(title: str, lines: Sequence[Line]) -> Markup:
-    """Returns a chart of the curves of one value over the steps, without values not finite."""
+    """Returns a chart of the curves of one value over the steps; only finite values are drawn."""
     points = [p for line in lines for p in line.points if is_number(p[1])]
     if not points:
         return element("p", f"{title}: no finite value", class_="note")
@@ -66,7 +66,7 @@ def chart(title: str, lines: Sequence[Line]) -> Markup:
 
 
 def timeline(lives: Sequence[Life]) -> Markup:
-    """Returns a bar for each life of a task, over the seconds since the first start."""
+    """Returns a picture with a bar for each `Life`, over the seconds since the first start."""
     rows = names(lives)
     start, end = min(life.start for life in lives), max(life.end for life in lives)
     span = max(end - start, 1e-3)

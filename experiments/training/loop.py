@@ -73,7 +73,7 @@ def train(
         lambda error: server.diagnose(error) if server else None, is_last=True
     ), contextlib.ExitStack() as inner:
         if server is not None:
-            end.callback(server.announce_end)  # This process opens one session.
+            end.callback(server.announce_end)  # Right after the only session of this process.
         # Synchronous workers, for each of which a coordinator makes a call with another batch.
         coordinates = runtime.has_coordinator
         replicas = server.num_workers if server and settings.sync and coordinates else 1
@@ -378,6 +378,6 @@ def selection(experiment: Any, resume_step: int, say: Callable[[str], object]) -
     settings = experiment.settings
     patience = settings.early_stopping_patience or 0
     monitor, mode = experiment.monitor, experiment.mode
-    if monitor == Experiment.monitor:  # The loss, whatever it is called.
+    if monitor == Experiment.monitor:  # The default stands for the loss, which may have a name.
         monitor = f"validation/{experiment.loss_name}"
     return Selection(settings.logdir, monitor, mode, patience, resume_step, say)

@@ -32,7 +32,8 @@ from experiments.training.updates.local_updates import downpour
 from experiments.training.updates.local_updates.elastic import ElasticCopies
 from experiments.training.warm_start import warm_start
 
-CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small convolutional network.
+# Examples in a call of an evaluation: 120 MB of feature maps for a small convolutional network.
+CHUNK = 1000
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Program:
             session.restart(self.train)
 
     def evaluate(self, session: compat.Session, split: str) -> dict[str, float]:
-        """Returns "global_step", the loss, and the metrics of a split by name."""
+        """Evaluates a split; returns "global_step", the loss and the metrics by name."""
         examples = getattr(self.data, split)
         evaluation = self.evaluations[split]
         chunks: Iterable[tuple[Any, ...]] = itertools.repeat(())

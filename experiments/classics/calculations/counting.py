@@ -75,14 +75,17 @@ class Counting:
             with tf.device(_DEVICE):
                 variable, queue = _variable(), _queue(self._total)
             with self._session(graph) as session:
-                session.run(queue.size())  # Created before any worker can see the variable.
+                session.run(queue.size())  # Creates the queue before workers can see the variable.
                 session.run(variable.initializer)
                 self._server.join()
                 size = session.run(queue.size())
                 self._show(zip(*session.run(queue.dequeue_many(size))) if size else [])
 
     def _count(self) -> None:
-        """Increments and enqueues; the chief exits last, since that ends the run."""
+        """Increments the counter and enqueues its values.
+
+        The chief exits last, since its exit ends the run.
+        """
         with tf1.Graph().as_default() as graph:
             with tf.device(_DEVICE):
                 variable, queue = _variable(), _queue(self._total)
@@ -102,7 +105,7 @@ class Counting:
         self._server.announce_end()
 
     def _coordinate(self) -> None:
-        """Makes all workers increment and enqueue in parallel; logs the queue."""
+        """Lets all workers increment the counter and enqueue its values; logs the queue."""
         runtime = current_runtime()
         runtime.meet()
         strategy = runtime.coordinator.strategy

@@ -143,8 +143,8 @@ def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str
 def connect(workers: Mapping[str, str]) -> None:
     """Connects the eager runtime of this process to workers, given as "host:port" by task name."""
     for name, address in workers.items():
-        # Waits for the server in a session: an eager context that waits for one blocks the
-        # interpreter, deadlines and Ctrl-C included.
+        # A session waits for the server first. If the eager context waited, it would block Python,
+        # with its deadlines and Ctrl-C.
         with tf1.Graph().as_default() as graph, tf.device(name):
             answer = tf.constant(0)
             config = tf1.ConfigProto(device_filters=[name])

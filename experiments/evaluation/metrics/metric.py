@@ -42,7 +42,7 @@ class Metric(abc.ABC):
 
     def reset(self) -> None:
         """Forgets all chunks."""
-        self._sum = self._weight = 0.0  # Of all examples.
+        self._sum = self._weight = 0.0  # Sums over all examples.
 
     def reads(self) -> Sequence[str | None]:
         """Returns the names of the outputs that the metric reads; a None is ignored."""

@@ -24,7 +24,7 @@ class Origin:
 
 
 def of(experiment: type) -> Origin:
-    """Returns the origin of a class."""
+    """Returns the place where the class of an experiment is defined."""
     return Origin(_program(experiment), experiment.__name__)
 
 
@@ -52,5 +52,5 @@ def _program(experiment: type) -> str:
             name = str(this_program())
         except UserError:  # A notebook.
             return ""
-    # A package is found by its name on another machine as well, a lone file only by its path.
+    # A module in a package has the same name on all machines; a single file has only its path.
     return name if "." in name or file is None else os.path.abspath(file)

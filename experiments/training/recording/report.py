@@ -106,11 +106,11 @@ class Reporter:
             )
 
     def report(self, values: Values) -> None:
-        """Receives the values of one update."""
+        """Receives the values of one update, and does what the schedule says is due after it."""
         settings, schedule = self.run.settings, self.schedule
         check_finite(values, settings.learning_rate, self.experiment.loss_name)
         before, after = self.step, int(values["global_step"])
-        if after <= before:  # Workers' updates may arrive out of order; steps always increase.
+        if after <= before:  # Updates may arrive out of order, but steps in the record increase.
             return
         self.step, self.loss, self._values = after, values["loss"], values
         self.console.progress(after)

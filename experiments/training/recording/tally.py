@@ -118,7 +118,7 @@ class Tally:
 
 
 def tally_of(server: compat.Server | None, batch_size: int) -> Tally:
-    """Returns the tally of this process."""
+    """Returns a new tally for this process; `server` is None if it trains alone."""
     if server is None:
         return Tally(["worker 0"], "worker 0", batch_size)
     workers = [f"{task.job} {task.index}" for task in server.shards]

@@ -1,7 +1,7 @@
-"""Finds an operation of a loss that by mistake computes with each pair of two examples.
+"""Finds an operation of a loss that computes with all pairs of examples by mistake.
 
-Of scores `[batch]` and labels `[batch, 1]`, `scores - labels` is `[batch, batch]` without an error,
-and a loss of it teaches nothing.
+For scores `[batch]` and labels `[batch, 1]`, `scores - labels` is `[batch, batch]`, without an
+error. A model that is trained with such a loss learns nothing.
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from typing import Any, Sequence
 
 from compat import tf1
 
-# By which a program says that it means a column: x[:, None], tf.expand_dims, tf.reshape.
+# Operations that make a column on purpose: x[:, None], tf.expand_dims, tf.reshape.
 _COLUMN = {"ExpandDims", "Reshape", "StridedSlice"}
 
 
 def check(operations: Sequence[Any]) -> None:
-    """Raises an `InvalidArgumentError` of the first operation of two tensors that makes pairs."""
+    """Raises an `InvalidArgumentError` for the first operation that makes pairs by mistake.
+
+    Args:
+      operations: operations of a graph, in the order in which they were made.
+    """
     for op in operations:
         if len(op.inputs) != 2 or len(op.outputs) != 1:
             continue
@@ -35,7 +39,7 @@ def check(operations: Sequence[Any]) -> None:
 
 
 def _is_meant(column: Any) -> bool:
-    """Whether a program has made a column, which it then computed with, by a function for it."""
+    """Whether a column `[batch, 1]` was made on purpose, or computed from such a column."""
     shape, waiting, known = column.shape.as_list(), [column.op], {column.op}
     while waiting:
         op = waiting.pop()

@@ -157,7 +157,7 @@ def loss_and_gradients(
     found = _mean_of(parts, shares)
     effects, pairs = found.effects, []
     for own in mean_gradients(gradients, shares):
-        with tf.control_dependencies(effects):  # Usually none.
+        with tf.control_dependencies(effects):  # Usually there are no effects.
             changed, more = in_program_order(functools.partial(_changed, experiment, own))
         pairs += changed
         effects = [*effects, *more]
