@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--num_ps", type=int, metavar="N", help="parameter servers (default: 1)")
     add("--num_workers", type=int, metavar="N", help="workers (default: 2)")
-    add("--chief", action="store_true", help="a chief beside the workers (else worker 0 is it)")
+    add("--chief", action="store_true", help="start a chief, too (default: worker 0 is the chief)")
     add("--evaluator", action="store_true", help="an evaluator, whose failure ends no other task")
     add(
         "--flags",

@@ -37,7 +37,7 @@ class MNIST(Experiment):
             None, "Folder of the data; default $MNIST_DATA_DIR, else a cache.", group="data"
         )
         model: str = setting("mlp", "Network.", choices=("mlp", "cnn", "resnet"))
-        initial: str = setting("scaled", "Weights of mlp at first.", choices=("scaled", "normal"))
+        initial: str = setting("scaled", "Initial weights of mlp.", choices=("scaled", "normal"))
         learning_rate: float = 0.003
         epochs: int = 5
 

@@ -54,16 +54,16 @@ class Recommender(Experiment):
         buckets: int = setting(10000, "Rows of each category's table.", at_least=1)
         ids: str = setting(
             "hashed",
-            "Which row a value has: that of its hash, or one of its own; then it has to be seen "
-            "first, and all categories share the rows.",
+            "Row of a value: that of its hash (hashed), or one of its own, once it has been seen "
+            "--admit_after times (mapped); mapped categories share the rows.",
             choices=("hashed", "mapped"),
         )
         admit_after: int = setting(
-            1, "Times that a value is seen before it has a row of --ids=mapped.", at_least=1
+            1, "With --ids=mapped, times that a value is seen before it gets a row.", at_least=1
         )
         forget_after: int = setting(
             0,
-            "Updates without a value after which its row may be another's, of --ids=mapped; "
+            "With --ids=mapped, updates without a value after which another value may get its row; "
             "0: never.",
             at_least=0,
         )
@@ -71,7 +71,7 @@ class Recommender(Experiment):
         hidden: str = setting("64,32", "Units of each hidden layer, separated by commas.")
         precision: str = setting(
             "float32",
-            "Of the products of layers; bfloat16 is quicker where the processor has it.",
+            "Type of the numbers in the layers' products; bfloat16 is faster if supported.",
             choices=("float32", "bfloat16"),
         )
 
@@ -116,7 +116,7 @@ class Recommender(Experiment):
         for metric in found.values():
             metric.update(best)
         shown = ", ".join(f"{name} {metric.result():.4f}" for name, metric in found.items())
-        print(f"the law that made the clicks has on the test: {shown}")
+        print(f"the best possible predictions have on the test split: {shown}")
         arrays: Any = {split: examples.arrays() for split, examples in made.items()}
         return Data(**arrays, name="made-up clicks", source=clicks.__name__)
 

@@ -143,7 +143,7 @@ def parser() -> argparse.ArgumentParser:
     add("--trials", type=int, default=20, metavar="N", help="runs of the study (default: 20)")
     add("--jobs", type=int, default=1, metavar="N", help="runs at the same time (default: 1)")
     add("--study", metavar="NAME", help="default: the experiment's name, date and time")
-    add("--storage", metavar="URI", help="of Optuna (default: SQLite in runs/STUDY/optuna.db)")
+    add("--storage", metavar="URI", help="Optuna's (default: SQLite in runs/STUDY/optuna.db)")
     return made
 
 

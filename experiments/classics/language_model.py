@@ -49,7 +49,7 @@ class LanguageModel(Experiment):
         made = {split: text(law, seed, counts[split]) for seed, split in enumerate(counts)}
         known = made["test"]
         best = np.exp(-np.mean(np.log(law[known[:-2], known[1:-1], known[2:]])))
-        print(f"the law that made the text has a test perplexity of {best:.3f}")
+        print(f"the best possible predictions have a test perplexity of {best:.3f}")
 
         streams: Any = {split: partial(self._windows, symbols) for split, symbols in made.items()}
         return Data(**streams, name="a made-up text")

@@ -52,7 +52,7 @@ class Word2Vec(Experiment):
         chances = near(self.settings)
         with np.errstate(divide="ignore", invalid="ignore"):
             best = np.exp(-np.mean(np.nansum(chances * np.log(chances), axis=1)))
-        print(f"the law that made the text has a perplexity of {best:.2f}")
+        print(f"the best possible predictions have a perplexity of {best:.2f}")
         random = np.random.RandomState([self.settings.seed, 1])
         counts = {"train": self.settings.words, "validation": EVALUATED, "test": EVALUATED}
         splits: Any = {s: pairs(self.settings, random, count) for s, count in counts.items()}

@@ -95,7 +95,7 @@ class Settings:
     batch_size: int = setting(100, "Examples in an update.", at_least=1, group="data")
     optimizer: str = _training(
         "adam",
-        "Optimizer; lazy_adam and rowwise_adagrad update of a table only the rows of the batch.",
+        "Optimizer; lazy_adam and rowwise_adagrad update only the batch's rows of a table.",
         choices=("sgd", "momentum", "adam", "adamw", "adagrad", "ftrl")
         + ("lazy_adam", "rowwise_adagrad"),
     )
@@ -110,8 +110,8 @@ class Settings:
     )
     weight_decay: float = _training(
         0.0,
-        "Factor of a variable that is added to its gradient (L2); with adamw, the share of it that "
-        "an update takes away, times the learning rate.",
+        "Multiple of a variable that is added to its gradient (L2); with adamw, the share of a "
+        "variable that an update subtracts, times the learning rate.",
         at_least=0.0,
     )
     clip_norm: float = _training(
@@ -119,8 +119,8 @@ class Settings:
     )
     precision: str = _training(
         "float32",
-        "Of matrix products and convolutions; variables, updates and sums stay float32. bfloat16 "
-        "needs TensorFlow 2.9 and a processor with AVX512-BF16 or AMX.",
+        "Type of the numbers in matrix products and convolutions; variables, updates and sums stay "
+        "float32. bfloat16 needs TensorFlow 2.9 and a processor with AVX512-BF16 or AMX.",
         choices=("float32", "bfloat16"),
     )
     check_numerics: bool = _training(
@@ -147,8 +147,8 @@ class Settings:
     )
     warm_start: str | None = _training(
         None,
-        "Log folder or checkpoint of another run, with whose values a new run begins, where its "
-        "variables have the same names and shapes.",
+        "Log folder or checkpoint of another run, whose values a new run takes for variables with "
+        "the same names and shapes.",
     )
     steps_per_loop: int = _training(
         0,
@@ -164,12 +164,16 @@ class Settings:
     )
     algorithm: str = _training(
         "downpour",
-        "With --communication_period, what a worker's copy of the variables does: start anew from "
-        "them (downpour), or be drawn to them (easgd).",
+        "With --communication_period, how the variables change a worker's copy of them: they "
+        "replace it (downpour), or it moves towards them (easgd).",
         choices=("downpour", "easgd"),
     )
     moving_rate: float = _training(
-        0.9, "Of --algorithm=easgd, the draw of all workers together.", above=0, at_most=1
+        0.9,
+        "With --algorithm=easgd, divided by the number of workers: the share of their difference "
+        "by which a copy and the variables move towards each other.",
+        above=0,
+        at_most=1,
     )
     evaluator: bool = _evaluation(
         False,
