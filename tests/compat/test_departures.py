@@ -111,7 +111,7 @@ def test_a_chief_does_not_wait_for_a_worker_that_was_lost(
         chief.wait_until_it_says("made 59")
         chief.wait_until_it_says("the chief has made its updates; waiting for those of")
         worker.send(signal.SIGKILL)
-        assert 70 < chief.report["global_step"] < 100000
+        assert 70 <= chief.report["global_step"] < 100000
 
 
 ESTIMATOR = """

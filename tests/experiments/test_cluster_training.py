@@ -298,8 +298,8 @@ def test_synchronous_updates_are_those_of_one_worker(
     assert training.code == 0, training.out
     assert training.left_running() == []
     recorded = record(training.logdir)
-    # A backup worker completes updates while the chief writes its checkpoint.
-    assert 12 <= recorded.checkpoints[0] < recorded.checkpoints[-1] == 24
+    # A backup worker completes updates while the chief writes its checkpoint, even all of them.
+    assert 12 <= recorded.checkpoints[0] <= recorded.checkpoints[-1] == 24
     assert recorded.run[1] == "FINISHED"
     assert recorded.points["test/accuracy"][-1][0] == 24
     assert "train/staleness" not in recorded.points

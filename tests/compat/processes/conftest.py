@@ -23,6 +23,17 @@ def python(name: str, code: str, **env: str) -> Command:
     return Command(name, (sys.executable, "-I", "-S", "-c", code), env)
 
 
+# For programs: one leaves its id, and another waits until the group has seen that it has ended.
+LEAVE_ID = "import os; open('id', 'w').write(str(os.getpid()))"
+AWAIT_END = """
+import os, sys, time
+while not os.path.exists("id") or not open("id").read():
+    time.sleep(0.01)
+while os.path.exists("/proc/" + open("id").read()):
+    time.sleep(0.01)
+"""
+
+
 def run(commands: list[Command], **options: Any) -> tuple[int, list[str], list[str]]:
     """Returns the exit code, the lines copied, and what was said."""
     said: list[str] = []

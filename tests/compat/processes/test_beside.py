@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.compat.processes.conftest import python
+from tests.compat.processes.conftest import AWAIT_END, LEAVE_ID, python
 from tests.compat.processes.conftest import run as run_group
 
 pytestmark = [pytest.mark.once, pytest.mark.timeout(120)]
@@ -24,9 +24,7 @@ def run(chief: str, evaluator: str, **options: float) -> tuple[int, list[str], f
 
 
 def test_its_failure_stops_nobody() -> None:
-    chief = "import os; [time.sleep(0.02) for _ in iter(lambda: os.path.exists('failing'), True)]"
-    evaluator = "open('failing', 'x').close(); sys.exit(3)"
-    code, said, seconds = run(f"{chief}; time.sleep(1)", evaluator)
+    code, said, seconds = run(f"{AWAIT_END}\ntime.sleep(1)", f"{LEAVE_ID}; sys.exit(3)")
     assert (code, said) == (0, ["evaluator failed with exit code 3; the others continue"])
     assert seconds >= 1
 

@@ -96,7 +96,9 @@ def test_a_program_is_as_if_it_were_started_alone(
     # Beside the one with which the program lists them.
     assert {0, 1, 2, reading} <= set(found["descriptors"])
     assert len(found["descriptors"]) <= 5
-    assert found["threads"] == int(os.environ.get("OPENBLAS_NUM_THREADS", os.cpu_count() or 1))
+    assert found["threads"] == int(
+        os.environ.get("OPENBLAS_NUM_THREADS", len(os.sched_getaffinity(0)))
+    )
 
 
 def test_two_programs_do_not_draw_the_same_numbers(start: Start, tmp_path: Path) -> None:

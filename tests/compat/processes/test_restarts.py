@@ -11,7 +11,7 @@ import pytest
 
 from compat.processes.group import ProcessGroup
 from compat.processes.restarts import Restarts
-from tests.compat.processes.conftest import python, run
+from tests.compat.processes.conftest import AWAIT_END, LEAVE_ID, python, run, runs
 
 pytestmark = [pytest.mark.once, pytest.mark.timeout(120)]
 
@@ -127,22 +127,25 @@ def test_who_was_given_up_stays_so_whoever_fails_later() -> None:
 
 
 def test_who_is_seen_to_end_with_the_one_that_it_lost_spends_none() -> None:
-    wait = """import time
+    wait = f"""{LEAVE_ID}
+    import time
     while not os.path.exists("go"): time.sleep(0.01)
     """
-    lose = failing(wait + "sys.exit(138)", 1)
+    lose = failing(wait + "sys.exit(138)", 1).replace("tries", "losses").replace("'id'", "'own'")
     die = failing(wait + "os.kill(os.getpid(), signal.SIGKILL)", 1)
-    commands = [python("w 0", lose.replace("tries", "losses")), python("ps 0", die)]
+    commands = [python("w 0", lose), python("ps 0", die)]
     commands.append(python("evaluator 0", "raise SystemExit(1)"))
     said: list[str] = []
 
     def say(line: str) -> None:
         said.append(line)
         if "evaluator" in line:
-            while not (Path("tries").exists() and Path("losses").exists()):
+            ids = [Path("id"), Path("own")]
+            while not all(file.exists() and file.read_text() for file in ids):
                 time.sleep(0.01)
             Path("go").touch()
-            time.sleep(1.0)  # Both end meanwhile.
+            while any(runs(int(file.read_text())) for file in ids):
+                time.sleep(0.01)
 
     with io.StringIO() as out, ProcessGroup(
         commands, beside=["evaluator 0"], max_restarts=1, say=say, out=out
@@ -169,8 +172,8 @@ def test_what_does_not_pass_stops_all(end: str, code: int, tries: int) -> None:
 
 def test_who_waits_to_be_started_again_is_not_when_all_is_stopped() -> None:
     commands = [
-        python("w 0", failing("sys.exit(138)", 9)),
-        python("w 1", "import sys, time; time.sleep(0.5); sys.exit(2)"),
+        python("w 0", failing(f"{LEAVE_ID}; sys.exit(138)", 9)),
+        python("w 1", f"{AWAIT_END}\nos._exit(2)"),
     ]
     code, lines, said = run(commands, max_restarts=9)
     assert code == 2
@@ -183,17 +186,14 @@ def test_who_waits_to_be_started_again_is_not_when_all_is_stopped() -> None:
 
 def test_who_has_made_its_part_is_named_when_another_starts_again() -> None:
     """Such as worker 1, which is at the last step when the chief is killed some steps before."""
-    failing = """
-import os, time
-while not os.path.exists("made"):
-    time.sleep(0.02)
-time.sleep(0.5)
+    failing = f"""
+{AWAIT_END}
 first = not os.path.exists("again")
 open("again", "w").close()
 os._exit(137 if first else 0)
 """
     code, _, said = run(
-        [python("worker 0", failing), python("worker 1", "open('made', 'w').close()")],
+        [python("worker 0", failing), python("worker 1", LEAVE_ID)],
         chief="worker 0",
         max_restarts=1,
     )

@@ -44,16 +44,15 @@ def test_multi_writer_closes_all_when_one_raises():
 
 def test_importing_the_writers_is_cheap():
     source = (
-        "import compat, sys, time; t = time.perf_counter(); import compat.tracking.mlflow.tracker;"
-        "print(time.perf_counter() - t);"
+        "import compat, sys, time; t = time.process_time(); import compat.tracking.mlflow.tracker;"
+        "print(time.process_time() - t);"
         "print([m for m in ('tensorflow', 'tensorboard', 'mlflow', 'matplotlib', 'tqdm', 'PIL')"
         " if m in sys.modules])"
     )
-    began = time.monotonic()
     out = subprocess.check_output([sys.executable, "-c", source], timeout=60, text=True)
     seconds, loaded = out.splitlines()
     assert loaded == "[]"
-    assert float(seconds) < 0.5, time.monotonic() - began
+    assert float(seconds) < 0.3  # Of a core, not of the clock: the machine may be busy.
 
 
 @pytest.mark.parametrize(
