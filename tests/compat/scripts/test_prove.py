@@ -15,7 +15,7 @@ import pytest
 from compat.errors import UserError
 from compat.scripts.commands import migrate
 from compat.scripts.commands.prove import main
-from compat.scripts.proving import comparison, operations, report, runs, values
+from compat.scripts.proving import comparison, migrated, operations, report, runs, values
 from compat.scripts.proving.recorder import arrays
 from compat.scripts.proving.sides import Side
 from tests.compat.scripts.conftest import run_python
@@ -195,6 +195,14 @@ def test_program_that_does_not_train_is_refused(
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match="before its first training call: ValueError: no data"):
         main(["train.py"])
+
+
+def test_modules_without_tensorflow_are_migrated_as_well(tmp_path: Path) -> None:
+    script, module = tmp_path / "train.py", tmp_path / "sums.py"
+    script.write_text("import sums\nimport tensorflow as tf\nprint(tf.__name__, sums.total(4))\n")
+    module.write_text("def total(n):\n    return sum(xrange(n))\n")
+    done = run_python(migrated.write(str(script), str(tmp_path / "new")), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "compat.v1 6\n"), done.stderr
 
 
 @pytest.mark.once
