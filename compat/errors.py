@@ -106,7 +106,8 @@ class Stopped(BaseException):
     """The user or the cluster manager asked this process to stop.
 
     Like `KeyboardInterrupt` it is not an `Exception`, so that `except Exception` does not catch
-    it. If the last checkpoint could not be written, the message reports the `loss`.
+    it. `loss` says why the last checkpoint could not be written, and is the message; if it is
+    empty, the message is the name of the signal.
     """
 
     def __init__(self, signum: int, loss: str = "") -> None:

@@ -29,7 +29,10 @@ def monitored_base() -> Any:
 
 
 def session_interface() -> Any:
-    """Returns the class of a `Saver`'s sessions; raises `TypeError` if another one is expected."""
+    """Returns the base of `tf.Session` that `Saver.save` requires of a session.
+
+    If `Saver.save` requires another class, it raises `TypeError`.
+    """
     return tf1.Session.__mro__[-2]
 
 
@@ -213,10 +216,10 @@ def device_of(result: Any) -> str:
 
 @functools.lru_cache(maxsize=None)  # Once per process, even if it connects several times.
 def give_back_steps() -> None:
-    """Makes a worker that is lost while its iterators are created return its step.
+    """Lets another worker run the step of a worker that is lost while its iterators are created.
 
-    Then another worker can run the step. In TensorFlow 2.4 to 2.10 the lost worker keeps it until
-    this worker is back. If the function is removed, the fault is fixed.
+    In TensorFlow 2.4 to 2.10 the step waits until the lost worker is back. If
+    `_maybe_rebuild_remote_values` is missing, this fault is fixed, and nothing is changed.
     """
     module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
     check = getattr(module, "_maybe_rebuild_remote_values", None)
@@ -430,7 +433,10 @@ def before_calls(
 
 
 def _call_before(owner: Any, name: str, before: Callable[..., None]) -> None:
-    """Calls `before` before a method, with its arguments; raises an error if it is missing."""
+    """Replaces a method by one that first calls `before` with the object and positional arguments.
+
+    Raises `AttributeError` if the method is missing.
+    """
     method = getattr(owner, name)
 
     @functools.wraps(method)

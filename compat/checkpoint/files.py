@@ -48,7 +48,10 @@ class NotWrittenError(UserError):
 
 @contextlib.contextmanager
 def writing_graph(folder: str) -> Iterator[None]:
-    """Converts an error of writing `graph.pbtxt` to a `NotWrittenError`, and removes the part."""
+    """Converts an error of writing `graph.pbtxt` to a `NotWrittenError`.
+
+    Removes the unfinished files that TensorFlow leaves in the folder.
+    """
     path = os.path.join(folder, "graph.pbtxt")
     try:
         yield

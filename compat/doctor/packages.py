@@ -53,7 +53,10 @@ class Packages:
                 self._compare(name, need, f"{owner} needs")
 
     def _find_line(self) -> str | None:
-        """Returns the line of the installed TensorFlow, or else of this Python; None if newer."""
+        """Returns the line of the installed TensorFlow; None if it is newer than all known lines.
+
+        If TensorFlow is missing or its line is an older unknown one, returns that of this Python.
+        """
         tensorflow = constraints.version("tensorflow")
         known = constraints.lines()
         if tensorflow is not None:

@@ -43,9 +43,9 @@ def warned(loss: Any) -> Any:
 def _keep_the_best(kind: Any) -> None:
     """Makes a resumed run export only models that are better than all earlier ones.
 
-    2.15 exports the first model of each process, because in 1.15 a process never exported its first
-    model: the best evaluation, which it reads from event files, may be that of the same model. So
-    this ignores the newest evaluation of the model's step, and counts earlier exports.
+    `BestExporter` reads the best evaluation from event files, which already have that of the model
+    to export. So in 1.15 a process never exported its first model, and 2.15 always exports it. This
+    leaves out the newest evaluation of the model's step, and counts exports of earlier processes.
     """
     export = kind.export
     if "_has_exported" not in export.__code__.co_names:

@@ -209,7 +209,10 @@ def _png(path: str, rows: Rows) -> Iterator[Arrays]:
 
 
 def _only(path: str, rows: Rows, else_give: str = "them by name, as .npz or .jsonl") -> str:
-    """Returns the name of the only input, to which values without a name belong."""
+    """Returns the name of the only input, to which values without a name belong.
+
+    Raises a `UserError`, which asks to give `else_give`, if there are several inputs.
+    """
     if len(rows) != 1:
         raise UserError(
             f"--input={path} does not name the inputs {', '.join(rows)}; give {else_give}"

@@ -27,10 +27,10 @@ def _has_bfloat16() -> bool:
 
 
 def products(settings: Any) -> str:
-    """Returns the precision in which TensorFlow is to compute the products of a whole graph.
+    """Returns the precision in which TensorFlow is to compute all matrix products of a graph.
 
-    It is "float32" for an experiment that declares a setting `precision` itself, such as the
-    recommender: it casts where it wants to.
+    If an experiment declares a setting `precision` itself, as the recommender does, this is
+    "float32", since such an experiment casts its tensors where it wants to.
     """
     (field,) = (field for field in dataclasses.fields(settings) if field.name == "precision")
     return str(settings.precision) if field.metadata["group"] == "training" else "float32"

@@ -14,7 +14,10 @@ _unused: list[tuple[str, str]] = []  # Name and file of each unused experiment o
 
 
 def defined(cls: type) -> None:
-    """Notes an experiment that a program defines; a notebook may use it later, so not there."""
+    """Notes an experiment that a program defines, to report it if the program never uses it.
+
+    Does nothing in a notebook or an interactive session, which may use the experiment later.
+    """
     file = getattr(sys.modules["__main__"], "__file__", None)  # Python deletes it before it exits.
     if cls.__module__ == "__main__" and file is not None and not hasattr(sys, "ps1"):
         if not _unused:

@@ -55,7 +55,7 @@ class Stored:
         return values[0] if len(values) == 1 else None
 
     def counter(self, kind: str) -> str | None:
-        """Returns the name of the only counter of its kind, or None."""
+        """Returns the name of the only variable of a kind; None if there are none or several."""
         names = [name for name, known in self.counters.items() if known == kind]
         return names[0] if len(names) == 1 else None
 

@@ -161,7 +161,10 @@ class Cluster:
         return reason_unreachable(self.cluster.address_of(self._trainers[0])) is None
 
     def chief_monitor(self) -> Monitor:
-        """Returns the check that is polled for the chief; see `identity.chief_check`."""
+        """Returns a monitor of the chief, to be polled by a task that serves it or waits for it.
+
+        See `identity.chief_check` for what it checks.
+        """
         check = identity.chief_check(self.cluster, self.has_coordinator, self.run)
         chief = self.cluster.describe(self._trainers[0])
         return Monitor({chief: check}, self.rendezvous_timeout, self._say)
@@ -176,9 +179,10 @@ class Cluster:
         return Monitor(checks, self.rendezvous_timeout, self._say)
 
     def wait_for_peers(self, everybody: bool) -> None:
-        """Waits for the parameter servers and the chief or, if it needs them, for `everybody`.
+        """Waits for the parameter servers and the chief, or for all tasks if `everybody` is true.
 
-        A later session does not need the chief, since the variables have their values.
+        Without `everybody`, a later session of this task does not wait for the chief, since the
+        variables have their values by then. Raises `PeerError` after the timeout.
         """
         needs_chief = self.state is not RunState.RUNNING
         # Without parameter servers, the servers start when all tasks have met.

@@ -16,7 +16,7 @@ def linear(
     kernel_initializer: Any = None,
     bias_initializer: Any = None,
 ) -> Any:
-    """Returns an affine map of tensors `[batch, width]`, `[batch, output_size]`.
+    """Returns an affine map, `[batch, output_size]`, of one or more tensors `[batch, width]`.
 
     Its variables are named "weights" and "biases", as in 1.0.
     """

@@ -246,7 +246,11 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
     PrepareSession = prepare_or_wait_for_session
 
     def stop(self, *args: Any, **kwargs: Any) -> None:
-        """Stops, without waiting for the thread that waits for gradients."""
+        """Stops the supervisor; a chief first waits for other workers' updates and saves them.
+
+        With `SyncReplicasOptimizer` there is no such wait, and a thread that still waits for
+        gradients is ignored after a short time, since replicas send no more.
+        """
         if tf1.get_collection(RELEASE):
             self._stop_grace_secs = REPLICAS_GRACE_SECS
             kwargs.setdefault("ignore_live_threads", True)

@@ -101,7 +101,7 @@ def _imported(
 
 
 def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:
-    """Adds the variable that a statement sets to a constant to `env`; yields its `os.environ`.
+    """Adds to `env` a variable that a statement sets to a constant; yields the node `os.environ`.
 
     Such statements are `os.environ[NAME] = VALUE` and `os.environ.setdefault(NAME, VALUE)`.
     """

@@ -80,10 +80,10 @@ class Beside(NamedTuple):
 
 
 def beside(script: str, migrate: Callable[[str], Migrated]) -> Beside | None:
-    """Migrates the modules that a script imports, by the function `migrate` of a file.
+    """Migrates the modules that a script imports, each by `migrate(file)`.
 
-    Returns None if a module that changes cannot get a new name: it is the `__init__.py` of a
-    package, or `import package.module` imports it, so that the program uses its full name.
+    Returns None if a changed module cannot get a new name, because it is the `__init__.py` of a
+    package, or because `import package.module` imports it, so that the program uses its full name.
     """
     root = os.path.dirname(os.path.abspath(script))
     found = {file: migrate(file) for file in modules.imported(script)}

@@ -37,7 +37,7 @@ def changed(node: ast.AST) -> Iterator[tuple[Any, Any]]:
 
 
 class ClassicFrames(ast.NodeTransformer):
-    """Makes chained operations on columns, and values of frames, work as until pandas 2."""
+    """Makes chained changes of columns, and changes of `frame.values`, work as before pandas 3."""
 
     def visit(self, node: ast.AST) -> Any:
         """Wraps each column that a node changes, so that its frame changes as well."""

@@ -127,7 +127,7 @@ def _rename(program: Program) -> Iterator[Edit]:
 
 
 def is_unserved(use: Use) -> bool:
-    """Whether nothing serves the name of a use."""
+    """Whether the name of a use does not work any more, not even under `compat run`."""
     found = finding(use)
     return found is not None and found.kind is FAILS
 

@@ -34,9 +34,9 @@ def _find_folders(program: Program) -> Iterator[Found]:
 
 
 def _strings(program: Program) -> Iterator[tuple[ast.AST, str, str]]:
-    """Yields the node and the text of each string, except docstrings, and the name of a flag.
+    """Yields the node, the text and the flag of each string that is not a docstring.
 
-    The string is the default of this flag; the name is "" if it is not the default of a flag.
+    The flag is the name of the flag whose default the string is, or "".
     """
     rest: list[tuple[ast.AST, str]] = [(tree, "") for tree in program.trees]
     while rest:
