@@ -127,6 +127,7 @@ def test_complete_run_resumes_with_more_epochs_on_the_other_runtime(
 ) -> None:
     other = next((name for name in runtimes if name != runtime), runtime)
     logdir = tmp_path / "logs"
+    assert cluster.left_running() == []  # Who sends the record adds and removes files there.
     shutil.copytree(str(cluster.logdir), str(logdir))
     resumed = run_file(
         PROGRAMS / "cancer.py",
