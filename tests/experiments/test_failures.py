@@ -71,7 +71,9 @@ def test_checkpoint_of_another_model_is_refused_and_kept(
     train: Any, locals_by_runtime: dict[str, Any], tmp_path: Path
 ) -> None:
     logdir = tmp_path / "log"
-    shutil.copytree(str(locals_by_runtime["legacy"].logdir), str(logdir))
+    source = locals_by_runtime["legacy"]
+    assert source.left_running() == []  # Who sends the record adds and removes files there.
+    shutil.copytree(str(source.logdir), str(logdir))
     before = {path: path.read_bytes() for path in logdir.rglob("*") if path.is_file()}
     training = train("--model=cnn", "--max_steps=60", logdir=logdir).wait()
     assert training.code == 2
