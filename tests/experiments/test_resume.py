@@ -112,7 +112,7 @@ def test_complete_training_is_measured_again(
     logdir = tmp_path / "log"
     shutil.copytree(str(local.logdir), str(logdir))
     before = record(logdir)
-    training = train("--epochs=4", logdir=logdir).wait()
+    training = train("--epochs=4", "--runtime=legacy", logdir=logdir).wait()
     assert training.code == 0, training.err
     assert training.err == ""
     first, accuracy, seconds, done = training.out.splitlines()[:4]

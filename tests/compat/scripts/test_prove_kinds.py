@@ -143,6 +143,16 @@ def test_whole_numbers_are_trained_where_nothing_else_is() -> None:
         assert graphs.trainable(graph) == ["weights"]
 
 
+def test_variables_of_a_strategy_are_those_of_its_replicas() -> None:
+    """Its own variable adds an operation when it is asked for its initializer."""
+    with tf1.Graph().as_default() as graph:
+        with tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]).scope():
+            tf1.get_variable("w", [2])
+        graph.finalize()
+        assert graphs.trainable(graph) == ["w", "w/replica_1"]
+        assert sorted(graphs.variables(graph)) == ["w", "w/replica_1"]
+
+
 @pytest.mark.slow
 def test_an_old_script_is_proven_on_the_modern_runtime(
     tmp_path: Path, runtimes: list[str], capsys: pytest.CaptureFixture[str]

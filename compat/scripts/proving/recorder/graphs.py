@@ -43,10 +43,21 @@ def variables(graph):
     """Returns the variables of a graph, by name."""
     by_name = {}
     for collection in _COLLECTIONS:
-        for variable in graph.get_collection(collection):
+        for variable in _collected(graph, collection):
             if hasattr(variable, "op") and getattr(variable, "initializer", None) is not None:
                 by_name.setdefault(variable.op.name, variable)
     return dict((name, Variable(graph, variable)) for name, variable in by_name.items())
+
+
+def _collected(graph, collection):
+    """Yields the variables of a collection; for one of a distribution strategy, its replicas.
+
+    The strategy's own variable has no initializer, but adds one to the graph when it is asked.
+    """
+    for variable in graph.get_collection(collection):
+        replicas = getattr(variable, "values", None)
+        for each in replicas if isinstance(replicas, (list, tuple)) else [variable]:
+            yield each
 
 
 def trainable(graph):
@@ -56,7 +67,7 @@ def trainable(graph):
     unless all variables are integers, as in a program that adds vectors.
     """
     names, whole = [], []
-    for variable in graph.get_collection("trainable_variables"):
+    for variable in _collected(graph, "trainable_variables"):
         group = names if is_float(variable) else whole
         if variable.op.name not in group:
             group.append(variable.op.name)
