@@ -29,9 +29,9 @@ def monitored_base() -> Any:
 
 
 def session_interface() -> Any:
-    """Returns the base of `tf.Session` that `Saver.save` requires of a session.
+    """Returns the base of `tf.Session` that a `Saver` requires of a session.
 
-    If `Saver.save` requires another class, it raises `TypeError`.
+    If a release requires another class, `Saver.save` raises `TypeError`.
     """
     return tf1.Session.__mro__[-2]
 
