@@ -112,7 +112,9 @@ def test_complete_training_is_measured_again(
     logdir = tmp_path / "log"
     shutil.copytree(str(local.logdir), str(logdir))
     before = record(logdir)
-    training = train("--epochs=4", "--runtime=legacy", logdir=logdir).wait()
+    flags = ["--epochs=4", "--learning_rate=0.5", "--log_every=5", "--summary_every=4"]
+    flags += ["--checkpoint_every=20", "--run_name=local", "--runtime=legacy"]
+    training = train(*flags, logdir=logdir).wait()
     assert training.code == 0, training.err
     assert training.err == ""
     first, accuracy, seconds, done = training.out.splitlines()[:4]
