@@ -33,6 +33,7 @@ def done() -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_all_is_well_where_the_constraints_are_met(done: subprocess.CompletedProcess[str]) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -23,6 +23,7 @@ def reasons(run_program: RunProgram, programs: Path) -> Any:
     return run_program(programs / "membership.py")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("case", "reason"),
     [

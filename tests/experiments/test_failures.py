@@ -117,6 +117,7 @@ def test_sigterm_stops_all(train: Any, record: Any) -> None:
     assert recorded.checkpoints
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_sigterm_to_what_tasks_are_forked_from_stops_nothing(train: Any, runtime: str) -> None:
     flags = ["--num_workers=1", "--max_steps=300", f"--runtime={runtime}"]

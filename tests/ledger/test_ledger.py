@@ -36,6 +36,7 @@ def test_a_client_that_errs_is_found(run_program: Any, runtime: str, tmp_path: P
     assert (result.once, result.twice) == (18 * count, count)
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 @pytest.mark.endings
 def test_updates_of_a_cluster_that_loses_tasks(

@@ -114,6 +114,7 @@ def test_a_worker_of_a_cluster_gathers_calls(run_script: RunScript, runtime: str
     assert len(set(sums)) == 1, sums
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_a_proof_leaves_calls_gathered(tmp_path: Path, runtime: str) -> None:
     pytest.importorskip("asttokens")
@@ -129,6 +130,7 @@ def test_a_proof_leaves_calls_gathered(tmp_path: Path, runtime: str) -> None:
     assert "calls were made in " in said, said
 
 
+@pytest.mark.long
 def test_a_proof_sees_what_the_last_gathered_call_does(tmp_path: Path) -> None:
     pytest.importorskip("asttokens")
     pytest.importorskip("fissix")

@@ -124,6 +124,7 @@ def test_name_without_server_says_why(name: str) -> None:
     assert by or note
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_workers_with_a_strategy_of_parameter_servers(tmp_path: Path) -> None:
     script = tmp_path / "by_strategy.py"

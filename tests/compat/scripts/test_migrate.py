@@ -270,6 +270,7 @@ def test_rules_are_listed_as_on_the_page(capsys: pytest.CaptureFixture[str]) -> 
         assert tables["written"](page) == page, "run `make api`"
 
 
+@pytest.mark.long
 def test_page_shows_what_is_printed_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,7 @@ def points(folder: Path) -> list[tuple[str, int, float]]:
     ]
 
 
+@pytest.mark.long
 def test_metrics_are_named_by_folder_and_each_start_is_a_run(
     run_script: RunScript, tmp_path: Path
 ) -> None:
@@ -123,6 +124,7 @@ with tf.Session() as s:
 """
 
 
+@pytest.mark.long
 def test_a_run_that_a_signal_ends_is_killed_and_not_failed(tmp_path: Path) -> None:
     """While the script waits in TensorFlow, which Python's own handlers do not end."""
     (tmp_path / "script.py").write_text(ENDLESS)

@@ -38,6 +38,7 @@ def besides_waiting(said):
     return [line for line in said if "is being sent" not in line]
 
 
+@pytest.mark.long
 def test_a_database_of_another_release_is_not_waited_for(logdir, said, tmp_path):
     with contextlib.closing(tracker(logdir, said)) as writer:
         writer.scalars(1, {"cost": 1.0})
