@@ -192,7 +192,7 @@ class Process:
 
     @property
     def report(self) -> Any:
-        """What it printed last, as JSON; it must have ended well."""
+        """The JSON value that it printed last; it must have exited with 0."""
         self.wait()
         assert self.code == 0, f"{self._name} ended with {self.code}: {self.complaints}"
         return json.loads(self.said.splitlines()[-1])

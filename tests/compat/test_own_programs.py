@@ -27,5 +27,9 @@ def test_each_task_trains_in_session_after_session(
                 assert "use --runtime=legacy, or a newer TensorFlow" in task.complaints
             return
         for task, is_chief in zip(tasks, (False, True)):
-            assert task.report == {"found": [20.0, 40.0], "is_chief": is_chief, "serves": False}
+            report = task.report
+            first, last = report.pop("found")
+            # The other task may be in its second session already, and make ten updates there.
+            assert (20 <= first <= 30, last) == (True, 40)
+            assert report == {"is_chief": is_chief, "serves": False}
         assert server.wait().code == 0
