@@ -198,7 +198,7 @@ class Supervisor(Run, Coordinated):
         if self.is_chief and self.summary_writer:
             self.summary_writer.reopen()
         session = self.runtime.open_session(self, master, config)
-        self.services.take_part(session)
+        self.services.take_part(session, server)
         if serves:
             self.request_stop()
             return session

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.cluster.liveness.cluster import Cluster
 from compat.cluster.liveness.departures import Departures, has_saved, updates_together
 from compat.errors import is_success
 from compat.runtime.run import Run
@@ -49,11 +50,10 @@ class Services:
         if run.save_model_secs and not run.recovery.prefixes:
             self.save(session)
 
-    def take_part(self, session: Session) -> None:
-        """Notes the session of this task's updates, if the chief cannot know when they end."""
-        server, run = self._run.runtime.server, self._run
-        departures = None if server is None else server.departures
-        together = run.graph is not None and updates_together(run.graph)
+    def take_part(self, session: Session, server: Cluster | None) -> None:
+        """Notes the session of a task's updates, if the chief cannot know when they end."""
+        departures, graph = None if server is None else server.departures, self._run.graph
+        together = graph is not None and updates_together(graph)
         if departures is not None and not together:
             self.part = session, departures
 

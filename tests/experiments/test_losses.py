@@ -63,8 +63,8 @@ def test_each_loss_is_updated_by_its_period(start_gan: Start, runtime: str) -> N
 @pytest.mark.long
 def test_workers_share_the_count_of_a_period(start_gan: Start, runtime: str) -> None:
     found = found_by(start_gan(*CLUSTER, f"--runtime={runtime}"))
-    assert found["critic"] >= found["step"] - 2
-    # Two that count at the same moment may both see the later number.
+    # Two that count at the same moment may both see the later number, or write the same one.
+    assert found["critic"] == pytest.approx(found["step"], rel=0.05)
     assert found["generator"] == pytest.approx(found["step"] / 5, rel=0.2)
     assert found["distance"] < 1.6
 

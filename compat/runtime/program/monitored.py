@@ -115,8 +115,8 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         patience = (
             REPLICAS_GRACE_SECS if updates_together(tf1.get_default_graph()) else float("inf")
         )
-        departures = runtime.server.departures if runtime.server is not None else None
-        server = runtime.server
+        server = runtime.server_at(arguments.master)
+        departures = server.departures if server is not None else None
         self._has_served = server is not None and server.serves  # Then the run is over.
         hooks = [] if self._has_served else list(arguments.hooks)
         if departures is not None:  # First, so that the last checkpoint has all updates.
