@@ -6,13 +6,14 @@ import contextlib
 import sys
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from compat._tensorflow import tf1
 from compat.cluster.liveness.cluster import Cluster
-from compat.cluster.liveness.departures import Departures, has_saved, updates_together
+from compat.cluster.liveness.departures import Departures, save_rest, updates_together
 from compat.errors import is_success
 from compat.runtime.run import Run
 from compat.runtime.session import Session, Values
@@ -79,14 +80,10 @@ class Services:
             fails = True
         follows = not fails and (saves or not self._run.is_chief)
         if part is not None and follows:
-            waited = self.follow_others()
-            try:
-                # Another task may have made its last updates after the checkpoint, and left.
-                if saves and (waited or not self._has_saved(part[0])):
-                    self.save(part[0])
-            except RuntimeError:  # The program has closed the session.
-                if waited:
-                    print("nobody saves the updates since the chief closed its session")
+            waited, run = self.follow_others(), self._run
+            reads = None if run.global_step is None else partial(self._read_step, part[0])
+            if saves:
+                save_rest(waited, run.saver, reads, partial(self.save, part[0]))
         self.running, self.part = False, None
 
     def after_training_call(
@@ -155,11 +152,6 @@ class Services:
                 step = self._read_step(session)
                 self._log(tf1.SessionLog.CHECKPOINT, step, checkpoint_path=path)
         return prefix
-
-    def _has_saved(self, session: Any) -> bool:
-        if self._run.global_step is None:
-            return True  # It cannot be known.
-        return has_saved(self._run.saver, self._read_step(session))
 
     def _read_step(self, session: Any) -> int:
         return int(np.asarray(session.run(self._run.global_step)).item())

@@ -32,7 +32,7 @@ _OF_STREAM = re.compile(r"IteratorGetNext(AsOptional)?(_\d+)?(\}\})?\]\]")
 _REASON = re.compile(r"^(.*\S)\n\s*\[\[\{\{node ", re.MULTILINE)
 _OF_ITERATOR = re.compile(r".* with iterator: Iterator::\S*: ")
 _MOST_CHARACTERS = 300
-# The beginning of the message of --check_numerics, which goes on with the name of the operation.
+# The beginning of the message of --check_numerics; the name of the operation follows.
 FIRST_FAULT = "the first value that is NaN or infinite is made by"
 _REMEDIES = (
     (

@@ -112,8 +112,32 @@ def updates_together(graph: Any) -> bool:
     return any(op.type.endswith("ConditionalAccumulator") for op in graph.get_operations())
 
 
-def has_saved(saver: Any, step: int) -> bool:
-    """Whether the newest checkpoint that a `tf.compat.v1.train.Saver` has written is of `step`."""
+def save_rest(
+    waited: bool,
+    saver: Any,
+    read_step: Callable[[], Any] | None,
+    save: Callable[[], object],
+    say: Callable[[str], object] = print,
+) -> None:
+    """Makes a chief save the updates of other trainers that its newest checkpoint lacks.
+
+    Args:
+      waited: whether the chief has waited for updates, which `wait_for_others` returns.
+      saver: the `tf.compat.v1.train.Saver` of the chief.
+      read_step: reads the global step; None if the program has none.
+      save: writes a checkpoint.
+      say: logs that the updates cannot be saved.
+    """
+    try:
+        # Another trainer may have made its last updates after the checkpoint, and left.
+        if waited or (read_step is not None and not _has_saved(saver, read_step())):
+            save()
+    except RuntimeError:  # The program has closed the session.
+        if waited:
+            say("nobody saves the updates since the chief closed its session")
+
+
+def _has_saved(saver: Any, step: Any) -> bool:
     return any(prefix.endswith(f"-{step}") for prefix in saver.last_checkpoints[-1:])
 
 

@@ -16,7 +16,7 @@ from compat._tensorflow import tf1
 from compat.cluster import access, ports, proxies, roles
 from compat.cluster.liveness import key_value, shutdown
 from compat.cluster.liveness.departure_hook import DepartureHook
-from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, Departures, has_saved
+from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, Departures, save_rest
 from compat.cluster.liveness.probe import reason_not_serving
 from compat.cluster.spec import ClusterSpec as CheckedSpec
 from compat.errors import UserError
@@ -273,13 +273,9 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
         if not saves:
             return
         waited, step = departing.wait_for_others(say), self._global_step
-        try:
-            # Another worker may have made its last updates after the checkpoint, and left.
-            if waited or (step is not None and not has_saved(self._saver, session.run(step))):
-                self._saver.save(session, self._save_path, global_step=step)
-        except RuntimeError:  # The script has closed the session.
-            if waited:
-                say("nobody saves the updates since the chief closed its session")
+        reads = None if step is None else functools.partial(session.run, step)
+        save = functools.partial(self._saver.save, session, self._save_path, global_step=step)
+        save_rest(waited, self._saver, reads, save, say)
 
 
 def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) -> Any:

@@ -44,7 +44,7 @@ def _is_one(value: Any) -> bool:
 
 
 def classic_number(value: Any) -> Any:
-    """Returns the element of an array of one element, which NumPy 2.4 takes for no number."""
+    """Returns the element of an array of one element, which NumPy 2.4 does not convert."""
     return value.item() if isinstance(value, ndarray) and value.size == 1 else value
 
 
