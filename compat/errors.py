@@ -106,8 +106,12 @@ class Stopped(BaseException):
     """The user or the cluster manager asked this process to stop.
 
     Like `KeyboardInterrupt` it is not an `Exception`, so that `except Exception` does not catch
-    it. `loss` says why the last checkpoint could not be written, and is the message; if it is
-    empty, the message is the name of the signal.
+    it.
+
+    Args:
+      signum: the signal that asked for the stop.
+      loss: which work was lost, as when the last checkpoint could not be written; "" if none was.
+        It is the message, instead of the name of the signal.
     """
 
     def __init__(self, signum: int, loss: str = "") -> None:

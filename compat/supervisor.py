@@ -132,7 +132,8 @@ class Supervisor(Run, Coordinated):
         """Opens a session, and stops all threads and services when the body ends.
 
         `tf.errors.OutOfRangeError`, the end of the input, and `sys.exit(0)` end the body without an
-        error. The serving tasks serve until this process exits, so it may open another session.
+        error. The end of the session does not end the run: tasks that serve others, such as
+        parameter servers, serve until this process exits. So the program may open another session.
         """
         session, exiting = None, run_state.SuccessfulExit()
         try:

@@ -160,10 +160,14 @@ def _optuna() -> Any:
 
 
 def _flags_of_runs(experiment: Any, program: str, given: Sequence[str], space: Any) -> Any:
-    """Returns the flags for all runs, and the settings that one of the runs would have.
+    """Returns the flags that all runs of a sweep share, and the settings of one run as a sample.
 
-    --eval_in_chief is added to the flags, unless they start an evaluator. Raises a `UserError` if
-    a flag is wrong, is in the space as well, or is of a single run.
+    The sample has one of the values of each setting in the space. --eval_in_chief is added to the
+    flags, unless they start an evaluator.
+
+    Raises:
+      UserError: a flag is invalid, is in the space as well, or is of a single run or task, such as
+        --logdir; or the flags or TF_CONFIG name a task.
     """
     values = flags.FLAGS
     define_flags(experiment.Settings, experiment.presets)

@@ -64,7 +64,11 @@ def bulk_saver_builder() -> Any:
 
 
 def expect_single_steps(hook: Any) -> None:
-    """Makes a `CheckpointSaverHook` expect one step a call; raises `AttributeError` if missing."""
+    """Makes a `CheckpointSaverHook` assume that a call of `run` is one step.
+
+    It then reads the global step only when a checkpoint may be due. If the method is missing, this
+    raises `AttributeError`.
+    """
     hook._set_steps_per_run(1)  # Only TPUs set more, later, for calls of several steps.
 
 
@@ -152,9 +156,10 @@ def sum_of_workers(tensor: Any, workers: int, group: int, key: Any) -> Any:
 
 
 def register_function(definition: Any) -> None:
-    """Registers an untraced `FunctionDef` here and on all servers, unless it is there.
+    """Registers a `FunctionDef` in this process and on all servers, unless its name is registered.
 
-    If the method is missing, a step that calls a function raises `AttributeError`.
+    TensorFlow registers the functions that it traces, but not those of a `GraphDef`'s library. If
+    the method is missing, a step that calls a function raises `AttributeError`.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context").context()
     if not context.has_function(definition.signature.name):
@@ -411,14 +416,15 @@ def before_calls(
     closed: Callable[..., None],
     left: Callable[..., None],
 ) -> None:
-    """Makes all sessions of TensorFlow ask, before a call, whether to make the call now.
+    """Makes all sessions of TensorFlow call these functions before their own methods.
 
-    If a method is removed, it fails with an `AttributeError`.
+    If a method is missing, it fails with an `AttributeError`.
 
     Args:
-      called: Receives the session, a function that runs tensors and operations in it with the feed
-        of the call, the fetched tensors and operations, the feed by tensors, and whether the call
-        has options. Returns values, or None to make the call now.
+      called: Called before `Session.run` makes a call, as
+        `called(session, now, tensors, operations, feeds, has_options)`. `now(tensors, operations)`
+        runs these with the call's feeds, and `feeds` holds the fed values by tensor. Returns the
+        values of `tensors`, which replace the call, or None to make the call.
       other: Called before a partial run.
       closed: Called with a session before it is closed.
       left: Called with a session and the arguments of its `__exit__`, which may close it in another

@@ -9,7 +9,11 @@ from compat.checkpoint.literal_names import pattern
 
 
 class LiteralSaver(tf1.train.Saver):
-    """TensorFlow's saver, which finds and deletes checkpoints by their literal names."""
+    """TensorFlow's saver, for checkpoints whose names contain characters such as `*` and `[`.
+
+    It escapes these characters, since TensorFlow finds and deletes checkpoints by patterns: it
+    would miss such checkpoints, or delete others.
+    """
 
     def recover_last_checkpoints(self, checkpoint_paths: Any) -> None:
         names = {pattern(tf1.compat.as_str(path)): path for path in checkpoint_paths}

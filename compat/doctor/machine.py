@@ -30,7 +30,10 @@ _QUOTAS = (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"])
 
 
 def findings(facts: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yields a finding for each of the four; `facts` are empty if TensorFlow does not load."""
+    """Yields a finding each for the proxies, the GPUs, the ports and the cores of this machine.
+
+    `facts` are empty if TensorFlow does not load.
+    """
     variables = ", ".join(proxies.found(os.environ))
     yield Finding(
         "proxies", f"{variables}; clusters of compat bypass them" if variables else "none"

@@ -55,7 +55,10 @@ def _path(estimator: Any) -> str:
 
 
 def _write(path: str) -> None:
-    """Writes a marker with contents that differ from those of all earlier markers."""
+    """Writes a marker file with unique contents.
+
+    An evaluator compares the contents, to distinguish it from the marker of an earlier run.
+    """
     tf1.gfile.MakeDirs(os.path.dirname(path))
     unfinished = f"{path}.{uuid.uuid4().hex}"
     with tf1.gfile.GFile(unfinished, "w") as file:

@@ -11,7 +11,15 @@ _STEP = "global_step"
 
 
 def correct(estimator: Any, exporter: Any) -> None:
-    """Corrects the modules of the package if they have these faults."""
+    """Corrects two faults of the package, in the releases that have them.
+
+    A run without steps ends without a warning, and `BestExporter` always exports the first model of
+    a resumed run, or never.
+
+    Args:
+      estimator: the package's module with `Estimator`.
+      exporter: the package's module with `BestExporter`.
+    """
     _warn_of_empty_inputs(estimator.Estimator)
     _keep_the_best(exporter.BestExporter)
 

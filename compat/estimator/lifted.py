@@ -52,7 +52,7 @@ def train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> A
 
 
 def inputs_of(estimator: Any, input_fn: Any) -> Inputs:
-    """Returns the inputs that steps of this task would read."""
+    """Calls an estimator's `input_fn` for training; returns the inputs that it defines."""
     return Inputs(lambda: estimator._call_input_fn(input_fn, _TRAIN))
 
 

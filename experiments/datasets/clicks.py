@@ -29,7 +29,10 @@ class Clicks(NamedTuple):
     chances: np.ndarray  # float64 `[count]`, the true probability of a click.
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Returns what a model reads, as `criteo.parse` does, except that values are not hashed."""
+        """Returns the `labels`, `numbers` and `categories` of the examples, as `criteo.parse` does.
+
+        The categories are the values themselves, not hashes of them.
+        """
         numbers = np.log1p(np.nan_to_num(self.numbers))
         return {"labels": self.labels, "numbers": numbers, "categories": self.values}
 

@@ -124,7 +124,10 @@ def read_pairs(path: str, flag: str = "config") -> list[tuple[Any, Any]]:
 
 
 def _refuse_nested(text: str) -> None:
-    """Raises a `ValueError` for nested values, of which PyYAML could take minutes to read many."""
+    """Raises a `ValueError` if YAML text has nested values.
+
+    PyYAML could take minutes to read a file with many of them.
+    """
     import yaml
 
     is_inside = False

@@ -37,13 +37,13 @@ def alone(settings: Any) -> Any:
 
 
 def dry_run(experiment: Any, given: Any) -> None:
-    """Prints the settings, a batch's shapes and the model, and makes an update and an evaluation.
+    """Prints the settings, a batch's shapes and the model; runs one step and one evaluation.
 
     Everything runs in this process, and files are written only to a temporary folder.
 
     Args:
-      experiment: an experiment whose settings `alone` has returned.
-      given: the settings as the user gave them.
+      experiment: an experiment with `alone(given)` as its settings, for one step in this process.
+      given: the settings as the user gave them, which are printed.
 
     Raises:
       UserError: a run with these settings would raise it, or the loss is NaN or infinite.

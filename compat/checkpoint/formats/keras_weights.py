@@ -117,9 +117,10 @@ def _h5py() -> Any:
 
 
 def _check_that_all_is_inside(path: str, file: Any) -> None:
-    """Raises `UserError` if a part of a file is in another file, or far larger than the file.
+    """Raises `UserError` if a file refers to other files, or claims more data than it can hold.
 
-    HDF5 reads, and writes, any file of the user that a stored file refers to.
+    HDF5 follows a link to another file, even to write there. So a file from someone else could read
+    or change any file of the user, and one that claims far more data could exhaust the memory.
     """
     most = _MOST_TIMES * os.path.getsize(path)
 

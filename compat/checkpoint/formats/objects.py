@@ -124,7 +124,15 @@ def _names(graph: Any, values: Values) -> dict[str, str]:
 
 
 def _listed(graph: Any, names: Mapping[str, str], rates: Mapping[str, float]) -> dict[str, Slot]:
-    """Returns the slots that the graph lists: of `tf1.train` and of Keras until 2.10."""
+    """Returns the optimizer slots that a checkpoint's object graph lists, by the slot's name.
+
+    The graph lists those of `tf1.train` optimizers, and of Keras optimizers until 2.10.
+
+    Args:
+      graph: the `TrackableObjectGraph`.
+      names: names of the variables by checkpoint key.
+      rates: learning rates by the key of their optimizer.
+    """
     keys = [
         next((a.checkpoint_key for a in node.attributes if a.checkpoint_key in names), None)
         for node in graph.nodes

@@ -25,7 +25,10 @@ class DepartureHook(tf1.train.SessionRunHook):
         self._waits = self._waits and not updates_together(tf1.get_default_graph())
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Announces that this trainer makes updates, in each session."""
+        """Announces that this trainer makes updates, so that the chief waits for them at its end.
+
+        The announcement is repeated for each session, since `end` withdraws it.
+        """
         del session, coord
         self._departures.enter()
 

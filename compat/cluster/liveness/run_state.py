@@ -29,10 +29,13 @@ class RunState(enum.Enum):
     Any of them -> ``SUCCEEDED``: the process exits with 0, in whatever way; or, if the task serves,
     all tasks that train are done.
 
-    At its end, the process announces ``SUCCEEDED`` or ``FAILED`` to the tasks that serve, and the
-    state is final. It does not announce ``RETRYING``, since they wait for the task's return. Python
-    does not show the code of a `sys.exit` outside of any session and of `run_main`. The state is
-    then the same as after a `return`: that which the last session has left, or ``SUCCEEDED``.
+    When the process exits, it announces ``SUCCEEDED`` or ``FAILED`` to the tasks that serve, and
+    the state is final. It does not announce ``RETRYING``, so those tasks wait until this one
+    is started again.
+
+    An exit handler of Python cannot read the code of a `sys.exit`. So a `sys.exit` outside of any
+    session and of `run_main` counts as a `return`, whatever its code: the task stays ``FAILED`` or
+    ``RETRYING`` if its last session failed, and is ``SUCCEEDED`` otherwise.
     """
 
     WAITING = "waiting"

@@ -92,7 +92,11 @@ class RunConfig(tf_estimator.RunConfig):
 
 
 class Experiment:
-    """An estimator with its inputs; evaluates once after training, whatever the intervals."""
+    """An estimator with its input functions.
+
+    `train_and_evaluate` evaluates once, after training. Arguments that set how often it evaluates
+    during training, such as `min_eval_frequency`, are accepted and have no effect.
+    """
 
     def __init__(
         self,

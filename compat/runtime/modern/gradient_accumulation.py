@@ -1,7 +1,8 @@
-"""Gradients of several calls of a step, accumulated on parameter servers.
+"""Accumulates the gradients of several calls of a step on parameter servers.
 
 A session runs the last of these calls after the others have finished, and that call applies the
-mean. So the calls are synchronous replicas, with variables on parameter servers.
+mean of all gradients. So the calls together make one synchronous update, as the replicas of
+`SyncReplicasOptimizer` do.
 """
 
 from __future__ import annotations

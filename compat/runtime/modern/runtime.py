@@ -200,7 +200,7 @@ def _join_as_member(server: Cluster) -> None:
 
 
 def _task(server: Cluster) -> str:
-    """Returns this task, as TensorFlow 2 names it."""
+    """Returns the device name of this task, such as "/job:worker/replica:0/task:1"."""
     return f"/job:{server.task.job}/replica:0/task:{server.task.index}"
 
 

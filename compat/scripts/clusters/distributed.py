@@ -218,7 +218,7 @@ class Session(tf1.Session, metaclass=Old):
 
 
 class InteractiveSession(tf1.InteractiveSession, metaclass=Old):
-    """`tf.InteractiveSession` with a mapped target."""
+    """`tf.InteractiveSession` whose target's address is replaced as by `--hosts` and `--local`."""
 
     def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
         super().__init__(_target(target), graph, config)

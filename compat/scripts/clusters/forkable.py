@@ -33,12 +33,15 @@ class Survey:
 
 
 def survey(path: str) -> Survey | None:
-    """Reads a program and the modules of its own that it imports; runs nothing.
+    """Decides whether a program may be forked after TensorFlow has been loaded; runs nothing.
+
+    It reads the program and the modules of its own that it imports.
 
     Returns:
-      The survey, or None if each process must start its own Python: if the program does not import
-      TensorFlow, or cannot be read. So it is if the program sets an environment variable that
-      TensorFlow reads at import, unless it sets a constant value before that import.
+      A `Survey` if the program may be forked. None if each process must start its own Python:
+      the program does not import TensorFlow, cannot be read, or sets an environment variable that
+      TensorFlow reads at import. Constants that it sets before that import are allowed;
+      `Survey.env` holds them.
     """
     main = Path(path).resolve()
     root = next(folder for folder in main.parents if not (folder / "__init__.py").exists())

@@ -125,7 +125,14 @@ def _is_environment(node: ast.expr) -> bool:
 
 
 def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | None:
-    """Returns templates of the flags by which a program reads its task, or None."""
+    """Returns the flags by which a program reads its task, as templates such as "--job_name={job}".
+
+    Returns None if the program does not define a flag for the job and one for the index.
+
+    Args:
+      trees: the syntax trees of the program.
+      given: the user's own arguments; no template is made for a flag with hosts that is among them.
+    """
     calls = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
     flags = [flag for call in calls for flag in literals.flags(call)]
     numbers = {flag for call in calls if _is_number(call) for flag in literals.flags(call)}

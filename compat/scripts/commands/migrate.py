@@ -103,8 +103,9 @@ def _beside(own_modules: Beside, output: str, options: argparse.Namespace) -> in
 def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
     """Migrates the scripts in a folder; copies files that do not use TensorFlow.
 
-    A script may get the names of TensorFlow from a module in the folder. Scripts that cannot be
-    migrated are listed and left out.
+    A script that does not use TensorFlow itself is migrated as well if it imports, or is imported
+    by, a script that does, since names of TensorFlow may pass from one to the other. Scripts that
+    cannot be migrated are listed and left out.
     """
     if not (options.output or options.diff):
         raise UserError(

@@ -224,7 +224,11 @@ def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
 
 
 def _run_module(name: str, arguments: list[str]) -> None:
-    """Runs a module; one that belongs to the script sees the script's `tensorflow`."""
+    """Runs a module as the main program, as `python -m` does.
+
+    A module of the user's own gets TensorFlow with its old names; a module of an installed package
+    gets TensorFlow as it is.
+    """
     sys.path[0] = os.getcwd()
     spec: Any = None
     with contextlib.suppress(ImportError):  # Running the module reports the error.

@@ -33,9 +33,10 @@ class Beside(NamedTuple):
         return {self.names.get(f, f): self.renamed(f, m.text) for f, m in self.found.items()}
 
     def targets(self, output: str) -> dict[str, str]:
-        """Returns the new file of each module beside the program `output`, by its old file.
+        """Returns the paths of the new files by the modules' old files, for a program at `output`.
 
-        Modules that would be written over themselves are left out.
+        The new files keep their places relative to the program. A module that keeps its path is
+        left out, since its file must not be overwritten.
         """
         folder = os.path.dirname(os.path.abspath(output))
         new = {file: self.names.get(file, file) for file in self.found}

@@ -133,9 +133,10 @@ def is_unserved(use: Use) -> bool:
 
 
 def _find_unserved(program: Program) -> Iterator[Found]:
-    """Yields the uses of names that have no replacement; of a module, only its import.
+    """Yields the uses of names that have no replacement.
 
-    Left out are uses for which the program handles the error of a missing name.
+    If a whole module has none, only its import is yielded, not each use of its names. A use is
+    left out if the program handles the error that a missing name raises.
     """
     imported: set[str] = set()
     for use in program.uses:

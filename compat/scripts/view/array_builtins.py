@@ -80,7 +80,12 @@ def classic_truth(value: Any) -> Any:
 
 
 def classic_whole(value: Any, other: Any) -> Any:
-    """Returns the value to compare with None or a string; for an array `...`, which differs."""
+    """Returns `value` as the left operand of `==` or `!=` with None or a string.
+
+    Old NumPy compared an array as a whole with these; NumPy today compares each element. So for
+    an array this is `Ellipsis`, which equals neither None nor any string. Only an array without
+    numbers, such as one of strings, is still compared with a string by elements.
+    """
     is_array = isinstance(value, ndarray)
     return ... if is_array and (other is None or value.dtype.kind in "biufc") else value
 

@@ -40,6 +40,6 @@ def words() -> list[str]:
 
 
 def install() -> None:
-    """Applies the given flags; TensorFlow must be loaded."""
+    """Applies those of `FLAGS` that the command line contains; TensorFlow must be loaded."""
     for name, value in chosen.items():
         FLAGS[name].install(value)

@@ -245,7 +245,10 @@ class Delivery:
             self._refuse(f"data set {record['name']!r}", error)
 
     def _upload(self, path: str, folder: str) -> None:
-        """Uploads a file or folder; drops it if it is outside, unreadable or refused."""
+        """Uploads a file or folder; drops it if a retry would fail as well.
+
+        That is so if it is outside the log folder, cannot be read, or is refused by the store.
+        """
         reason = spool.reason_refused(self._logdir, path, folder)
         if reason is not None:
             self._refuse(f"artifact {path!r}", reason)

@@ -172,7 +172,10 @@ def first_step(logdir: str) -> int | None:
 
 
 def joined(logdir: str) -> str | None:
-    """Returns the log folder of the run that receives the records; None for an own run."""
+    """Returns the log folder of the other run to which this folder's records are added.
+
+    Returns None if the records are those of a run of its own.
+    """
     first = next((record for record, _ in read(logdir)), None)
     return str(first["training"]) if first is not None and first["kind"] == "join" else None
 

@@ -180,7 +180,11 @@ class Tracker(Writer):
             )
 
     def _await_delivery(self, status: str) -> bool:
-        """Waits for the sender to exit, or ends it; returns False if it continues alone."""
+        """Waits for the process that sends the records; returns whether it has ended.
+
+        It is killed if it outlives the patience. On a terminal, or if the run did not finish, the
+        wait is shorter; the process may then continue without this one.
+        """
         wait = self._patience
         if terminal_columns(sys.stdout) is not None:
             wait = min(wait, _TERMINAL_PATIENCE)
@@ -224,7 +228,12 @@ class Tracker(Writer):
 
     @property
     def _uri(self) -> str:
-        """The URI of the store; for a joined run unknown until that run has started."""
+        """The URI of the store.
+
+        A tracker that adds its metrics to the run of another task uses that run's store. Without a
+        URI from the user, this is the default store until that run has started, since only then its
+        store is known.
+        """
         return store_uri(self._tracking_uri, self._run_logdir)
 
     def _supersede(self, step: int, last: int) -> None:
