@@ -86,14 +86,15 @@ def test_a_worker_that_never_comes(start: Any, runtime: str) -> None:
     assert chief.err.count("\n") == 1, chief.err
     if runtime == "legacy":
         assert "error: waited 12 s for the queue to hold 6 numbers, it is at 3; see" in chief.err
-        assert serving.wait().code == 138
-        assert "error: the queue held 3 numbers, expected 1 to 6; a worker exited" in serving.err
-        assert "queue, from worker 0: 1 2 3" in serving.out
     else:
         address = tasks.addresses["worker", 1]
         expected = f"error: no connection within 12 s to /job:worker/task:1 at {address}: refused"
         assert expected in chief.err
-        assert serving.wait().code == 0
+    # A chief that failed may be started again, so the parameter server waits for it.
+    assert serving.wait().code == 138
+    address = tasks.addresses["worker", 0]
+    expected = f"error: no connection within 12 s to /job:worker/task:0 at {address}: refused"
+    assert expected in serving.err
 
 
 @pytest.mark.cluster
