@@ -97,7 +97,7 @@ def test_a_training_is_abandoned_if_it_is_gone_without_an_end(folder):
     assert spool.abandoned(folder) is None
 
 
-def test_the_curve_has_no_orphans_and_needs_a_cost_or_accuracy(folder):
+def test_the_curve_has_no_orphans_and_needs_a_measure(folder):
     writing = spool.Spool(folder)
     writing.append("metrics", step=1, time=0, values={"speed": 1.0})
     assert learning_curve.draw(folder) is None
@@ -108,3 +108,12 @@ def test_the_curve_has_no_orphans_and_needs_a_cost_or_accuracy(folder):
     assert learning_curve.series(folder)["train/cost"] == [(1, 1.0), (2, 20.0)]
     path = learning_curve.draw(folder)
     assert pathlib.Path(path).read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("measure", ["loss", "critic", "tower_0/loss"])
+def test_the_curve_draws_a_measure_of_any_name(folder, measure):
+    writing = spool.Spool(folder)
+    for split in ("train", "validation"):
+        writing.append("metrics", step=1, time=0, values={f"{split}/{measure}": 1.0})
+    writing.close()
+    assert learning_curve.draw(folder)
