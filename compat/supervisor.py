@@ -26,10 +26,10 @@ class Supervisor(Run, Coordinated):
     queue. A training call is one that updates the global step or, in a program without one, a
     trainable variable.
     Waiting tasks try again after a second, not after thirty. Leaving `managed_session` without an
-    error saves a last checkpoint, for which the chief waits for the updates of the other trainers
-    that are not lost; where there are others, `stop` does the same if updates were made since the
-    last checkpoint. Only the chief reads and writes checkpoints. It refuses to save NaN or infinity
-    in a trainable variable, and locks the log folder until `stop`.
+    error saves a last checkpoint; before that, the chief waits until the other trainers have made
+    their updates, except lost ones. If there are others, `stop` also waits, and saves the updates
+    that no checkpoint has yet. Only the chief reads and writes checkpoints. It refuses to save NaN
+    or infinity in a trainable variable, and locks the log folder until `stop`.
 
     All else, other attributes included, is TensorFlow's own on either runtime. In a cluster with a
     coordinator, the program of the chief schedules its steps on all workers.
@@ -176,7 +176,8 @@ class Supervisor(Run, Coordinated):
     ) -> Any:
         """Returns a session whose variables have values.
 
-        A task that serves first serves until the run is over, and then should stop at once.
+        In a task that serves, such as a parameter server, this blocks until the run is over. Then
+        `should_stop` is true, and the program should exit.
         """
         self.coord.clear_stop()
         self.max_wait_secs = max_wait_secs

@@ -43,7 +43,7 @@ class MNIST(Experiment):
 
     @classmethod
     def shared_flags(cls, settings: Any) -> list[str]:
-        """Returns a flag with what `auto` chooses, so that all tasks train on the same data."""
+        """Returns the --dataset that "auto" stands for, so that all tasks use the same data set."""
         auto = settings.dataset == "auto"
         return [f"--dataset={datasets.load('auto', settings.data_dir).name}"] if auto else []
 

@@ -172,7 +172,7 @@ class Recommender(Experiment):
 
 
 def quality() -> dict[str, Any]:
-    """Returns new metrics for predicted probabilities, and for the true ones of made-up clicks."""
+    """Returns new metrics for predicted probabilities or, as the best possible, the true ones."""
     return {"auc": AUC(), "log_loss": LogLoss(), "calibration": Calibration()}
 
 

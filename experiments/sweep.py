@@ -162,8 +162,8 @@ def _optuna() -> Any:
 def _flags_of_runs(experiment: Any, program: str, given: Sequence[str], space: Any) -> Any:
     """Returns the flags that all runs of a sweep share, and the settings of one run as a sample.
 
-    The sample has one of the values of each setting in the space. --eval_in_chief is added to the
-    flags, unless they start an evaluator.
+    The sample has one of the values of each setting in the space. Runs are compared by their
+    evaluations, so --eval_in_chief is added, unless the flags start an evaluator.
 
     Raises:
       UserError: a flag is invalid, is in the space as well, or is of a single run or task, such as

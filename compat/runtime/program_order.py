@@ -32,7 +32,7 @@ class Recorded:
         self.of_variables: set[Any] = set()  # Operations that create variables.
 
     def operations(self) -> list[Any]:
-        """Returns the operations that calls may run: all new ones except initializers."""
+        """Returns the recorded operations, except those of initializers and queue runners."""
         keys = tf1.GraphKeys
         first: list[Any] = [*self.graph.get_collection(keys.TABLE_INITIALIZERS)]
         for runner in self.graph.get_collection(keys.QUEUE_RUNNERS):
@@ -60,7 +60,7 @@ def recorded() -> Iterator[Recorded]:
 
 
 def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]:
-    """Calls a function that adds to the default graph, with the meaning of a `tf.function`.
+    """Calls a function that builds operations, and orders them as a `tf.function` would.
 
     Returns:
       The function's result, and the operations that have to run for its side effects, such as
@@ -114,7 +114,7 @@ def after(effects: Sequence[Any], values: Any) -> Any:
 
 
 def warn_of_left_out(recording: Recorded, fetched: Sequence[Any]) -> None:
-    """Warns, in one line, of the assignments of a step that nothing runs."""
+    """Logs a warning that names the recorded assignments that fetching `fetched` does not run."""
     # The handles of a function's variables are outside of the function.
     outside = {id(inner): outer for outer, inner in getattr(recording.graph, "captures", ())}
     keys = tf1.GraphKeys

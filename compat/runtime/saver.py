@@ -1,4 +1,4 @@
-"""The saver of a program: a subclass of TensorFlow's on both runtimes, which refuses NaN."""
+"""Provides `Saver`: TensorFlow's saver on either runtime, which does not save NaN or infinity."""
 
 from __future__ import annotations
 

@@ -36,7 +36,10 @@ class Services:
         self._counted = 0
 
     def start(self, session: Session) -> None:
-        """Writes the results that TensorFlow's threads write at their start."""
+        """Starts the services, and writes their first results.
+
+        These are a session log, a summary and, if there is no checkpoint yet, a checkpoint.
+        """
         run, writer = self._run, self._run.summary_writer
         summaries = run.save_summaries_secs if writer else 0
         self.running = bool(summaries or run.save_model_secs)
@@ -52,16 +55,17 @@ class Services:
             self.save(session)
 
     def take_part(self, session: Session, server: Cluster | None) -> None:
-        """Notes the session of a task's updates, if the chief cannot know when they end."""
+        """Stores the session of an asynchronous trainer, for `follow_others` and `stop`."""
         departures, graph = None if server is None else server.departures, self._run.graph
         together = graph is not None and updates_together(graph)
         if departures is not None and not together:
             self.part = session, departures
 
     def follow_others(self, *args: Any, **kwargs: Any) -> bool:
-        """Ends this task's part; the chief waits for the others. Returns whether some trained.
+        """Announces that this task has made its last update; the chief then waits for the others.
 
-        The arguments are those of `Departures.wait_for_others`.
+        Returns whether the chief found another trainer still training. The arguments are those of
+        `Departures.wait_for_others`.
         """
         part, self.part = self.part, None
         if part is None:
@@ -70,7 +74,7 @@ class Services:
         return part[1].wait_for_others(*args, **kwargs)
 
     def stop(self) -> None:
-        """Ends the services; the chief saves updates that other tasks made after its own end."""
+        """Stops the services; the chief first waits for other trainers' updates, and saves them."""
         part, saves = self.part, self.running and bool(self._run.save_model_secs)
         try:
             self._run.coord.raise_requested_exception()
@@ -95,8 +99,8 @@ class Services:
     ) -> None:
         """Writes the due results of a training call; `values` are those of a step, or None.
 
-        If the call `collects` the step's own summary operations, `summary` is their result, if a
-        summary was due; the values are not written then.
+        If `collects`, the step has summary operations of its own, and their result `summary` is
+        written instead of the values. It is None if no summary was due at the call.
         """
         if not self.running:
             return

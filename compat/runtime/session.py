@@ -20,7 +20,7 @@ class Step(abc.ABC):
     """A function that a session runs; created by `compat.step`.
 
     Attributes:
-      names: the names of its scalars, in the order in which they are packed.
+      names: the names of its scalars, in the order of the vector in which a call returns them.
       others: the names of its other values.
       tensors: the tensor of each value, by name; see `step["name"]`.
       operations_by_name: the operations that its function returns.
@@ -78,9 +78,10 @@ class Step(abc.ABC):
         """Returns the operations of the step, and where they run."""
 
     def unpack(self, vector: Any, *others: Any) -> Values:
-        """Returns the values of a call by name: floats, strings as bytes, others as arrays.
+        """Returns a call's values by name: scalars are in `vector`, the other values in `others`.
 
-        The parts of a structure are separate values, which `structured` puts together.
+        Scalars become floats, single strings bytes, all else arrays. The parts of a structure are
+        separate values, which `structured` puts together.
         """
         values: Values = dict(zip(self.names, np.asarray(vector).tolist()))
         values.update(zip(self.others, map(_value, others)))
@@ -128,7 +129,7 @@ class StepDefinition(NamedTuple):
         return [*range(len(known))] if inputs is None else [known.index(name) for name in inputs]
 
     def check_arrays(self, stacked: Sequence[Any]) -> None:
-        """Raises a `UserError` if the arrays, with a row for each call, do not fit."""
+        """Raises a `UserError` if arrays, with a row for each call, do not match the signature."""
         self._check_number(len(stacked))
         self._check_shapes(stacked, rows=True)
 
@@ -251,7 +252,7 @@ class Session(abc.ABC):
           count: Number of updates of a step without arrays; by default 1.
 
         Raises:
-          UserError: The arrays have different numbers of rows, or `count` is another one.
+          UserError: The arrays have different numbers of rows, or `count` is not their number.
           tf.errors.OutOfRangeError: As for `run`; no update was left to make.
         """
 
@@ -260,7 +261,7 @@ class Session(abc.ABC):
         """Waits for all scheduled steps, and yields the values that no call has returned yet."""
 
     def settle(self) -> None:  # noqa: B027 - Only a coordinator makes updates ahead.
-        """Waits for all scheduled steps, and counts them; `drain` still yields their values."""
+        """Waits for all scheduled steps and calls `on_updates`; `drain` still yields the values."""
 
     def check_overdue(self) -> None:
         """Raises `Interrupted` if the session `is_overdue`."""
@@ -282,9 +283,10 @@ class Session(abc.ABC):
         """Writes the graph's summary, if it needs no input of a training call."""
 
     def any_worker(self, flag: bool) -> bool:
-        """Returns whether the flag is set on any of the workers that make each update together.
+        """Returns whether any of the workers that train synchronously has the flag set.
 
-        All of them have to call this at the same steps. Other workers get their own flag back.
+        All of these workers must call this at the same steps. An asynchronous worker gets its own
+        flag back.
         """
         return flag
 

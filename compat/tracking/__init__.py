@@ -7,7 +7,7 @@
                 say=console.say))
     writer.params({"batch_size": 100, "learning_rate": 0.001})
     writer.scalars(100, {"train/cost": 2.3026, "validation/accuracy": 0.11})
-    console.say(step_line(100, epoch=1, batch=100, batches=550, cost=2.3026, avg_ms=2.5))
+    console.say(step_line(100, epoch=1, batch=100, batches=550, loss=2.3026, avg_ms=2.5))
     writer.artifact(logdir + "/model.ckpt-100.index", folder="checkpoint")
     writer.close("FINISHED")
     console.say(tracking_command(logdir, tracking_uri=None))

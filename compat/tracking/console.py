@@ -26,7 +26,7 @@ def step_line(
     avg_ms: float,
     loss_name: str = "loss",
 ) -> str:
-    """Returns the line of one global step; `batches` is 0 for a stream of unknown length.
+    """Returns the line of one global step; `batches` is None for a stream of unknown length.
 
     >>> step_line(18700, 18, 550, 550, 2.8933, 7.9, "cost")
     'Step: 18700,  Epoch: 18,  Batch: 550 of 550,  Cost: 2.8933,  AvgTime: 7.90ms'

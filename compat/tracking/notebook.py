@@ -55,7 +55,7 @@ class Bar:
 
 
 def show_curves(curves: Mapping[str, Sequence[tuple[int, float]]]) -> None:
-    """Shows a chart for each measure, with the curves of training and validation in it."""
+    """Charts the training and validation curves of up to four values, such as the loss."""
     from IPython.display import Image, display
     from matplotlib.figure import Figure
 

@@ -55,8 +55,9 @@ def redacted_text(text: str) -> str:
 def _without_users(text: str) -> str:
     """Hides the user parts of URIs in a text without blanks that begins with "://".
 
-    Hides up to the last "@" before the path, because a password may contain "@". The password of a
-    database may also contain "/"; a path differs from it by the port before it, a number.
+    Hides up to the last "@" before the path, because a password may contain "@". A database's
+    password may also contain "/": if a number precedes the "/", as in "host:5000/", the number is
+    a port, and a path follows; else the "/" is part of the password.
     """
     kept, end = [], 0
     last, quote, before_quote = text.rfind("@"), -1, -1
@@ -96,7 +97,11 @@ def _without_values(text: str) -> str:
 
 
 def _is_secret(match: re.Match[str], is_quoted: bool) -> bool:
-    """Returns whether a match of `_NAMED` names a secret, and is not a word of a sentence."""
+    """Returns whether the value after a match of `_NAMED` is a secret.
+
+    A name such as "password" may be a word of a sentence. So it counts only if it begins a line, is
+    a flag, is quoted or precedes "=", or if its value is quoted (`is_quoted`).
+    """
     name = match["flag"] or match["name"]
     if _SECRET_NAME.search(name):
         begins_line = match["line"] is not None

@@ -67,7 +67,7 @@ class Writer:
         """Records a serialized `GraphDef`."""
 
     def charts(self, curves: Mapping[str, Collection[str]]) -> None:
-        """Records charts that several scalars share: names of scalars by the name of the chart."""
+        """Records charts of several scalars each; `curves` maps a chart's name to its scalars."""
 
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
         """Records the settings of the run; called once per process, before the first scalar.

@@ -110,7 +110,7 @@ def best_return() -> float:
 
 
 class Learner:
-    """The steps of this task, and the games that its threads play with them.
+    """The network and the steps of this task; its threads play games by calling `play`.
 
     The server is None in a process that trains alone.
     """

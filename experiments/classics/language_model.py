@@ -55,9 +55,9 @@ class LanguageModel(Experiment):
         return Data(**streams, name="a made-up text")
 
     def _windows(self, symbols: np.ndarray, worker: int, workers: int) -> Any:
-        """Returns a dataset of windows `[batch_size, window]` of parallel texts.
+        """Returns a dataset of windows `[batch_size, window]` of this worker's part of the text.
 
-        Each row of a window continues the same row of the window before it.
+        The part is cut into `batch_size` rows, and each window has the next symbols of every row.
         """
         own = np.array_split(symbols, workers)[worker]
         rows, window = self.settings.batch_size, self.settings.window

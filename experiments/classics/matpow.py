@@ -128,7 +128,7 @@ def _expected(operands: dict[str, np.ndarray], n: int) -> np.ndarray:
 
 
 def _launch(argv: list[str]) -> int:
-    """Starts two workers and a second process as their client; returns the exit code."""
+    """Starts two workers, and this program again as their client; returns the exit code."""
     with contextlib.ExitStack() as reserved:
         ports = [reserved.enter_context(reserve()) for _ in _TASKS]
         spec = "--cluster_spec=worker|" + ";".join(port.address for port in ports)

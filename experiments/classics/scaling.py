@@ -105,7 +105,10 @@ def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) 
 
 
 def train(cell: Cell, own: Sequence[str], folder: str) -> int:
-    """Runs one cell of the grid as a cluster, with its output in a file; returns the exit code."""
+    """Runs one cell of the grid as a cluster, with its output in a file; returns the exit code.
+
+    `own` are the flags of `experiments.mnist` that do not follow from the cell.
+    """
     together = cell.mode == "sync" and cell.runtime == "modern"
     joined = [] if together else [f"--runtime={cell.runtime}"]
     joined += ["--sync"] if cell.mode == "sync" and not together else []

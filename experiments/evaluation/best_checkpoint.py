@@ -1,4 +1,4 @@
-"""Keeps a copy of the best checkpoint of a run in a folder; it is complete at any moment."""
+"""Keeps a copy of the best checkpoint of a run; even while it is replaced, one copy is complete."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def step_of(prefix: str) -> int:
 
 @contextlib.contextmanager
 def held(prefix: str, logdir: str) -> Iterator[str]:
-    """Yields the prefix of a copy of a checkpoint, whose own files the chief may remove."""
+    """Yields the prefix of a temporary copy of a checkpoint; the chief may remove the original."""
     folder = Path(logdir) / "being_evaluated"
     try:
         shutil.rmtree(str(folder), ignore_errors=True)  # A killed process may have left it.

@@ -6,7 +6,7 @@ in the order of their steps:
 
     {"step": 500, "validation/loss": 0.31, "validation/recall": 0.91}
 
-These lines alone determine the best checkpoint, and the number of evaluations since. NaN and
+These lines alone determine the best checkpoint, and how many evaluations have followed it. NaN and
 infinity are written as the strings "nan", "inf" and "-inf", so that each line is valid JSON.
 """
 
@@ -112,10 +112,11 @@ class Selection:
         return self.evaluations[-1].step if self.evaluations else -1
 
     def take(self, prefix: str, evaluation: Evaluation, line: str = "") -> None:
-        """Adds the evaluation of a checkpoint, whose step is later than the last.
+        """Adds the evaluation of a checkpoint; its step must be later than `last_step`.
 
-        If it is the best one, the checkpoint is copied. The values are printed after `line`, or
-        after the step if `line` is empty. Raises a `UserError` if the monitor is not among them.
+        If the evaluation is the best so far, the checkpoint is copied. The values are printed after
+        `line`, or after the step if `line` is empty. Raises a `UserError` if the evaluation has no
+        value of the monitor.
         """
         if self.monitor not in evaluation.values:
             raise UserError(
@@ -171,9 +172,9 @@ class Selection:
 
 
 def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
-    """Yields evaluations and the offsets of their ends in the file, up to a line that is not valid.
+    """Yields each evaluation, and the offset in the file at which its line ends.
 
-    That is also a line that is incomplete, or whose step does not increase.
+    Stops at a line that is not valid or is incomplete, or whose step does not increase.
     """
     end, last = 0, -1
     with open(path, "rb") as file:

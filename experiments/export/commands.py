@@ -1,4 +1,4 @@
-"""Arguments, output files and the start of TensorFlow, as the commands of `export` share them."""
+"""The command-line arguments, output files and start of TensorFlow for all `export` commands."""
 
 from __future__ import annotations
 

@@ -209,9 +209,9 @@ def _png(path: str, rows: Rows) -> Iterator[Arrays]:
 
 
 def _only(path: str, rows: Rows, else_give: str = "them by name, as .npz or .jsonl") -> str:
-    """Returns the name of the only input, to which values without a name belong.
+    """Returns the name of the only input, for a file whose values have no names.
 
-    Raises a `UserError`, which asks to give `else_give`, if there are several inputs.
+    If there are several inputs, raises a `UserError` that tells the user to give `else_give`.
     """
     if len(rows) != 1:
         raise UserError(

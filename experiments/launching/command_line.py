@@ -93,7 +93,7 @@ def log_level() -> dict[str, str]:
 
 
 def quiet_tensorflow() -> None:
-    """Limits TensorFlow's log to errors; called before it is loaded."""
+    """Limits TensorFlow's log to errors; must be called before TensorFlow is loaded."""
     os.environ.update(log_level())
     logging.set_verbosity(logging.ERROR)
 

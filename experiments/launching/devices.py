@@ -64,9 +64,10 @@ def check_precision(
 
 
 def hide_gpus(task: Task, role: Role, environment: MutableMapping[str, str] = os.environ) -> None:
-    """Hides all GPUs from a task that computes nothing, unless the user has chosen some for it.
+    """Hides all GPUs from parameter servers, coordinators and evaluators.
 
-    CUDA reads the variable when TensorFlow first asks for a device, not when it is loaded.
+    It sets CUDA_VISIBLE_DEVICES, unless the user has set it. TensorFlow may be loaded already: CUDA
+    reads the variable when TensorFlow first asks for a device.
     """
     if task.job == "ps" or role in (Role.COORDINATE, Role.EVALUATE):
         environment.setdefault("CUDA_VISIBLE_DEVICES", "-1")
@@ -118,8 +119,8 @@ def configure_eager(config: Any, *, alone: bool, tasks: int = 1) -> None:
       tasks: the number of tasks that share the cores of this machine.
 
     Raises:
-      UserError: the modern runtime cannot use --gpu_memory_fraction without a server, or a server
-        with one thread between operations.
+      UserError: --gpu_memory_fraction is given without a server; or --inter_op_threads=1 with a
+        server, which would have no thread left to answer other tasks.
     """
     if alone and config.gpu_memory_fraction is not None:
         raise UserError(

@@ -34,7 +34,7 @@ _STEP = {f"{_TRAINER}/trainjob-ancestor-step": "trainer"}
 def shell(commands: Sequence[Command], hosts: Mapping[str, Sequence[str]]) -> str:
     """Returns a comment and a line of shell for each task: environment, program and arguments.
 
-    The comment names the task, the name of its command, and its address, unless it is an evaluator.
+    The comment has the name of the task and, unless the task is an evaluator, its address.
     """
     lines = []
     for command in commands:
@@ -145,7 +145,10 @@ def _job_set(pods: Pods) -> dict[str, Any]:
 
 
 def tf_job(pods: Pods) -> str:
-    """Returns a TFJob; raises a `UserError` if tasks are to get arguments, which differ by pod."""
+    """Returns a TFJob; raises a `UserError` if tasks are to get arguments of their own.
+
+    All pods of a job have one template, so only the environment variable TF_CONFIG differs.
+    """
     if pods.how.arguments:
         raise UserError(
             f"a TFJob sets TF_CONFIG only, and each task is to get {' '.join(pods.how.arguments)}; "

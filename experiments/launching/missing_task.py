@@ -33,8 +33,8 @@ def announce(
 ) -> Callable[[str], None]:
     """Prints that no hosts are named, and the flags that would name them.
 
-    Returns a function that prints a line of a server. If the line says that the server waits for a
-    task, it also prints the command that starts the task, once for each.
+    Returns a function that prints a line of a server. The first time that the server waits for a
+    missing task, the function also prints the command that starts that task.
     """
     tasks = all_tasks(cluster)
     hosts: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Shows an error in a user's program: the line of the program first, then only its own frames."""
+"""Shows an error in a user's program: first the failing line, then the program's own frames."""
 
 from __future__ import annotations
 
@@ -110,10 +110,10 @@ class Frame(NamedTuple):
 
 
 def described(error: BaseException) -> str | None:
-    """Returns the lines to print for an error; None if no function or stream of the user is in it.
+    """Returns the lines to print for an error in a user's function or stream; None for another.
 
-    These are one line with the place and the message, and the frames in the user's program: those
-    that the error came through or, for an error in a graph, those that made the operation.
+    The first line has the place and the message. Then follow the frames in the user's program that
+    the error came through or, if an operation of a graph failed, that made the operation.
     """
     own = [frame for frame in _raised(error) if frame.is_own]
     if not any(frame.function != "<module>" for frame in own):
@@ -185,9 +185,9 @@ def _message(error: BaseException) -> str:
 
 
 def _names(error: BaseException) -> Iterator[str]:
-    """Yields the names in a mapping, such as a batch, of which the user's line took a wrong one.
+    """Yields a hint if a user's line has a wrong key of a mapping: the keys of that mapping.
 
-    For a batch that is not a mapping, it yields how to name its parts.
+    If the line has a key of a batch that is not a mapping, the hint is how to name its parts.
     """
     own = [
         (frame.f_locals, line)

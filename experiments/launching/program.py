@@ -98,7 +98,7 @@ def forking(argv: Sequence[str]) -> tuple[dict[str, str], ForkServer | None]:
 
 
 def _by_source(argv: Sequence[str]) -> Sequence[str]:
-    """Returns the arguments for the flags of a task that a program's source defines; () if none."""
+    """Returns arguments such as --job_name={job}, if the program defines such flags; else ()."""
     path, given = _source(argv)
     if path is None:
         return ()

@@ -83,15 +83,15 @@ class Stop:
         lost: Callable[[BaseException], Exception | None] = lambda error: None,
         is_last: bool = False,
     ) -> Iterator[None]:
-        """Defers a stop: the body checks `requested`, and leaving it raises `Stopped`.
+        """Defers a stop: the body checks `requested`; after it, a requested stop raises `Stopped`.
 
-        If the body fails after the request because another task was lost, this is `Stopped` as
-        well: when all tasks are asked to stop, some exit before this one has finished.
+        When all tasks are asked to stop, some exit before this one has finished. So if the body
+        fails after the request because another task was lost, `Stopped` is raised, too.
 
         Args:
           lost: returns the error of a lost task that caused an error, or None.
-          is_last: whether only the records are left to be closed after the body. That is quick, so
-            a first signal does not interrupt it.
+          is_last: whether only the closing of the records follows the body. That is quick, so a
+            first signal does not interrupt it.
         """
         self._deferred = True
         try:

@@ -109,7 +109,7 @@ def _results(runs: Sequence[RunFolder]) -> list[Markup]:
 def _values(run: RunFolder, step: int | None, split: str) -> dict[str, str]:
     """Returns the step of a checkpoint, and its values on the test and validation splits.
 
-    `split` is the split of the curves that have its test values.
+    The names of the curves with its test values begin with `split`: "test" or "best_test".
     """
     if step is None:
         return {}

@@ -79,7 +79,7 @@ def lives_of(
 
 
 def launches(lives: Sequence[Life]) -> list[list[Life]]:
-    """Returns lives in groups, one for each launch; between two, no task was up for a minute."""
+    """Returns lives grouped by launch; between two launches, no task runs for over a minute."""
     found: list[list[Life]] = []
     until = -math.inf
     for life in lives:

@@ -346,8 +346,8 @@ class Settings:
 def _check_name(flag: str, name: str | None) -> None:
     """Raises a `UserError` if MLflow would refuse the name of an experiment or a run.
 
-    MLflow itself refuses most of them only when training has begun, as names are sent to its store
-    in the background.
+    MLflow itself refuses most such names only after training has begun, because this package sends
+    them to the store in the background.
     """
     if name is None:
         return

@@ -126,7 +126,7 @@ def _on_default_ports(values: flags.FlagValues) -> tuple[ClusterSpec, Task]:
 
 
 def _refuse_cluster(environment: str | None) -> None:
-    """Raises a `UserError` if TF_CONFIG has other tasks, as each task would train by itself."""
+    """Raises a `UserError` if TF_CONFIG has other tasks: --strategy=local would not use them."""
     try:
         cluster, task = cluster_from_tf_config(environment or "")
     except UserError:

@@ -130,7 +130,7 @@ def _key(worker: str) -> str:
 
 
 class EarlyEnd:
-    """Polls whether the chief has announced an early end; for a worker, between its updates.
+    """Polls whether the chief has announced an early end; a worker polls between its updates.
 
     Each poll also stores how much data the worker has used.
     """

@@ -91,7 +91,7 @@ def _chief_monitor(settings: Any, runtime: Runtime, cluster: ClusterSpec) -> Mon
 
 
 class _Evaluator:
-    """Evaluates checkpoints, and records the values; `opened` closes the records at the end."""
+    """Evaluates checkpoints, and records the values; the stack `opened` closes the records."""
 
     def __init__(
         self, program: Program, session: compat.Session, opened: contextlib.ExitStack

@@ -157,9 +157,9 @@ class Experiment(Callback):
 
         Returns:
           One optimizer; or, for groups of variables, a list of pairs (optimizer, variables) or of
-          `experiments.Update`; or, if `loss` returns several losses, a dict with one of these for
-          each, by its name. All gradients are computed from the variables as they are before the
-          step.
+          `experiments.Update`; or, if `loss` returns several losses, a dict with an optimizer, a
+          pair or an `Update` for each loss, by its name. All gradients are computed from the
+          variables as they are before the step.
         """
         from experiments.training.updates import optimizers
 
@@ -169,11 +169,11 @@ class Experiment(Callback):
     def gradients(self, pairs: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
         """Changes the gradients before they are applied; by default --clip_norm, --weight_decay.
 
-        With --optimizer=adamw the optimizer itself decays the variables, so nothing is added here.
+        With --optimizer=adamw the optimizer itself decays the variables, so only --clip_norm holds.
 
         Args:
           pairs: (gradient, variable), without variables that have no gradient. A gradient is a
-            tensor; that of a table of which the batch has read some rows is `tf.IndexedSlices`.
+            tensor or, if the batch has read only some rows of a table, `tf.IndexedSlices`.
 
         Returns:
           The changed pairs.

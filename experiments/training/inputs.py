@@ -255,9 +255,10 @@ def _stream(name: str, found: Callable[[int, int], Any]) -> Callable[[int, int],
 
 
 def _arrays(whose: str, found: Mapping[str, Any]) -> Arrays:
-    """Converts arrays by name; raises a `UserError` if their lengths differ, or one is no array.
+    """Converts arrays by name; raises a `UserError` if they are not the arrays of a split.
 
-    `whose` names the arrays in errors.
+    All arrays must have the same number of examples, at least one. Scalars and arrays of Python
+    objects are refused. `whose` names the arrays in errors.
     """
     arrays = {str(name): np.asarray(array) for name, array in found.items()}
     for name, array in arrays.items():

@@ -286,10 +286,10 @@ class _Training:
         ends_early: Callable[[], bool],
         around: Callable[[int], ContextManager[Any]] = contextlib.nullcontext,
     ) -> Iterator[Mapping[str, float]]:
-        """Makes updates until the run or its data end; yields the values of the last of each call.
+        """Makes updates until the run or its data end; yields the values after each call.
 
-        `around` opens a context for each call of several updates; it is given the global step
-        before them.
+        A call makes several updates; its values are those of the last one. `around` is given the
+        global step before a call, and returns a context for it.
         """
         session, step, stop = self.session, self.program.train, self.stop
         while not self.schedule.is_over(session.planned_step):
@@ -350,7 +350,7 @@ class _Training:
 def _announce_call(
     session: compat.Session, say: Callable[[str], object], size: int, secs: float
 ) -> None:
-    """Logs that a call of `size` steps is built now, in about `secs` seconds."""
+    """Logs that calls now have `size` steps; building the first takes about `secs` seconds."""
     say(
         f"from step {session.planned_step} on, calls of {size} steps; building the first one takes "
         f"about {secs:.1f} s"

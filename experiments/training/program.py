@@ -241,7 +241,7 @@ def _check_monitor(program: Program) -> None:
 
 
 def first_values(settings: Any, runtime: Runtime) -> Callable[[Any], None] | None:
-    """Returns a function that sets the first values of a run with --warm_start in a session.
+    """Returns a function that initializes a session's variables as --warm_start says.
 
     It is None without that flag, or if the run resumes.
     """

@@ -132,7 +132,7 @@ def _agree(address: str) -> str:
 
 
 def _open(path: str) -> int:
-    """Opens a file, which may not exist yet, in a folder that may be world-writable."""
+    """Opens or creates a file; refuses links and other users' files: its folder may be shared."""
     remedy = "expected your own file or none; remove it and start all tasks again"
     with unless_usable(f"{path} cannot hold the ports", remedy):
         # Refuse links, and files of other users.

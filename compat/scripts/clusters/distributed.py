@@ -314,7 +314,7 @@ def text(target: Any) -> Any:
 
 
 def _target(target: Any) -> Any:
-    """Returns the mapped target of a session; "localhost" for a server of this process stays."""
+    """Returns the mapped target of a session; that of a server in this process is not mapped."""
     target = text(target)
     return (
         addresses.mapped(target)

@@ -86,7 +86,7 @@ def survey(path: str) -> Survey | None:
 def _imported(
     tree: ast.AST, file: Path, folders: Callable[[str], Sequence[Path]]
 ) -> Iterator[tuple[str, list[Path]]]:
-    """Yields the first part of each imported name, and the program's files that it imports."""
+    """Yields, for each import, the first part of the name and the program's files that it loads."""
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
@@ -104,9 +104,10 @@ def _imported(
 
 
 def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:
-    """Adds to `env` a variable that a statement sets to a constant; yields the node `os.environ`.
+    """Adds to `env` the variable that a statement sets to a constant.
 
-    Such statements are `os.environ[NAME] = VALUE` and `os.environ.setdefault(NAME, VALUE)`.
+    Such statements are `os.environ[NAME] = VALUE` and `os.environ.setdefault(NAME, VALUE)`. Yields
+    the node `os.environ` of the statement, since this use is no reason to start a new Python.
     """
     place: ast.AST | None = None
     name = value = ""

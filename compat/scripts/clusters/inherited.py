@@ -1,7 +1,7 @@
 """Passes the options of `compat run` to child processes, in environment variables.
 
-Python processes that a script starts also run under `compat run`: at startup, Python imports
-`sitecustomize` from a folder on PYTHONPATH, which replaces the program of the child.
+Python processes that a script starts also run under `compat run`: PYTHONPATH has a folder with a
+module `sitecustomize`, which Python imports at startup. It runs the child by `compat run` instead.
 """
 
 from __future__ import annotations

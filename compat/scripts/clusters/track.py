@@ -92,7 +92,7 @@ class Record:
         return (logdir, f"{task.job}-{task.index}" if task else "worker-0") if logdir else None
 
     def folder(self, logdir: str) -> str:
-        """Returns the folder for a writer: the script's own, or a temporary one to discard."""
+        """Returns `logdir`, or a temporary folder to discard if another task writes to `logdir`."""
         # Remote folders have no locks, and this process does not read them.
         if "://" in os.fspath(logdir):
             return logdir
@@ -155,7 +155,7 @@ class Record:
         return tracker
 
     def hyperparameters(self, logdir: str) -> list[Any]:
-        """Returns the summaries of the settings for the first event file of the run, once."""
+        """Returns the settings as summaries, for the run's first event file; [] for later files."""
         params = self._params
         if not params or logdir != self._logdir or self._has_settings:
             return []
@@ -254,7 +254,7 @@ def _signature(folder: str) -> Any:
 
 
 def _event(summary: Any) -> Any:
-    """Returns an event, of TensorBoard's type, that belongs to the run as a whole."""
+    """Returns a TensorBoard event of step 0, for a summary that describes the whole run."""
     from tensorboard.compat.proto.event_pb2 import Event
 
     return Event(wall_time=time.time(), step=0, summary=summary)

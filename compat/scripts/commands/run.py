@@ -183,7 +183,7 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
 
 
 def _end_ahead(code: int) -> int:
-    """Makes the calls that are still gathered; returns the exit code."""
+    """Makes the calls that `--ahead` gathered, or drops them at Ctrl+C; returns an exit code."""
     try:
         ahead.end(is_interrupted=code == 130)
     except BaseException as error:

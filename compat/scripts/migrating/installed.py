@@ -53,8 +53,8 @@ def prepared(path: str, found: Migrated) -> Migrated:
 def _is_installed(name: str, path: str) -> bool:
     """Whether a module is in an installed package that may make datasets.
 
-    Python's modules, those in the folder of the script `path`, and packages that are known to make
-    no datasets are not.
+    False for Python's own modules, for those in the folder of the script `path`, and for packages
+    that are known to make no datasets.
     """
     folder = os.path.dirname(os.path.abspath(path))
     standard = sysconfig.get_path("stdlib")

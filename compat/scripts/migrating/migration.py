@@ -131,7 +131,7 @@ def _apply(script: Program, rules: Sequence[Rule]) -> Migrated:
 
 
 def check(script: Program, text: str, remedy: str) -> None:
-    """Raises a `UserError` if a new text has wrong syntax."""
+    """Raises a `UserError`, whose message ends with `remedy`, if a new text has wrong syntax."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -65,7 +65,7 @@ def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> mi
 
 
 def _renamed(program: Program) -> Iterator[Edit]:
-    """Yields edits that name the classes of `compat`, and end the program after `server.join()`."""
+    """Yields edits that replace classes by those of `compat`, and exit after `server.join()`."""
     for node in program.nodes(ast.Attribute):
         name = program.meaning(node)
         if name in _OURS:

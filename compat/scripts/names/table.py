@@ -193,7 +193,7 @@ def plain(name: str) -> str:
 
 
 def importable(by: str, ours: str) -> str:
-    """Returns the name that a program imports; `ours` if internal modules replace it."""
+    """Returns the replacement `by` as a program imports it; `ours` if `by` is internal."""
     is_internal = by.startswith("compat.") or "._" in by
     return ours if is_internal else by.replace(":", ".").strip(".")
 

@@ -146,8 +146,8 @@ def _compare_changes(a: Run, b: Run, result: Comparison, each: bool) -> None:
 
     A call computes its loss before it changes the variables, so that only later losses show the
     change. All calls are compared if the runs have no losses in common, or if `each` call starts
-    from the variables of A, so that no later loss shows it. If calls are gathered, variables are
-    known after the last call only.
+    from the variables of A, so that no later loss shows it. If a run makes several calls as one
+    (`--ahead`), variables are known after the last call only.
     """
     for call in range(1, len(a.calls) + 1):
         gaps = list(changes(a, b, call))

@@ -111,8 +111,8 @@ def run(
       timeout: Limit of the run, in seconds.
 
     Raises:
-      UserError: The run did not end in time. The first run (without `replay`) may be ended then, if
-        it has made a training call.
+      UserError: The run did not end in time. For the first run (without `replay`) this is no error
+        if it has made a training call.
     """
     out = os.path.join(folder, "out")
     os.makedirs(out)

@@ -168,8 +168,8 @@ class ClassicArrays(ast.NodeTransformer):
     def _element(self, target: ast.Subscript, value: ast.expr) -> ast.expr:
         """Returns the value to assign to an element `target` of an array.
 
-        It is a call that takes the array as well. So `value` stays as it is unless the array is a
-        name or an attribute, because any other expression would be computed twice.
+        The value is a call with the array and `value`. An array that is not a name or an attribute
+        would be computed twice, so for such an array `value` itself is returned.
         """
         is_plain = bool(_name(target.value)) or (
             isinstance(target.value, ast.Attribute) and bool(_name(target.value.value))

@@ -72,7 +72,7 @@ class Source:
 
     @property
     def has_absolute_imports(self) -> bool:
-        """Whether `import x` in a package does not mean its module x, also in Python 2."""
+        """Whether imports are absolute, due to `from __future__ import absolute_import`."""
         return bool(_ABSOLUTE_IMPORTS.search(self.text))
 
     @property

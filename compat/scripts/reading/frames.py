@@ -24,9 +24,9 @@ def is_in_place(call: ast.Call) -> bool:
 
 
 def changed(node: ast.AST) -> Iterator[tuple[Any, Any]]:
-    """Yields the expressions of a node that change an object in place, and that object.
+    """Yields each expression that changes an object in place, and the expression of the object.
 
-    They are targets `column[rows]` of an assignment, and methods called with `inplace=True`.
+    The first is a target `column[rows]` of an assignment, or a method called with `inplace=True`.
     """
     if isinstance(node, (ast.Assign, ast.AugAssign)):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -56,9 +56,9 @@ class ClassicFrames(ast.NodeTransformer):
         return ast.copy_location(values, node)
 
     def _column(self, node: ast.expr) -> ast.expr:
-        """Returns a call that makes a column of `node` which changes its frame, or `node` itself.
+        """Returns a call that gets the column `node` so that changing it changes its frame as well.
 
-        `node` is the object that an operation changes; it is returned if it is not a column.
+        `node` is the object that an operation changes; if it is not a column, `node` is returned.
         """
         if isinstance(node, ast.Attribute):
             if node.attr.startswith("__"):  # A private name, which Python changes in a class.

@@ -72,7 +72,10 @@ def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
 
 
 def _kind(value: Any, names: dict[str, str], kinds: Container[str]) -> str:
-    """Returns the builtin that returns a value, or ""."""
+    """Returns the builtin, of those in `kinds`, whose result an expression is, or "".
+
+    `names` has the builtins by the variables that hold their results.
+    """
     if isinstance(value, ast.Name):
         return names.get(value.id, "")
     function: Any = getattr(value, "func", None)

@@ -48,7 +48,7 @@ def _text(path: str) -> str:
 def files(
     node: Any, path: str, root: str = "", exists: Callable[[str], bool] = os.path.isfile
 ) -> list[str]:
-    """Returns the script's files that the import `node` loads, with their packages; see `find`."""
+    """Returns the script's files that the import `node` loads, `__init__.py` too; see `find`."""
     names, level = [alias.name for alias in node.names], getattr(node, "level", 0)
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""
@@ -70,7 +70,7 @@ def find(
 
     Args:
       name: the name of the module, such as "models.cnn".
-      path: the file that imports it, from the file's folder or package, or the script's folder.
+      path: the file that imports it; its folder, `root` and its package's folder are searched.
       root: the folder of the script.
       level: the number of dots in front of the name.
       exists: returns whether there is a file.

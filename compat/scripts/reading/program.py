@@ -38,7 +38,7 @@ class Remark(NamedTuple):
 
 
 class GiveUpError(Exception):
-    """Raised by a rule at a use that it cannot rewrite; it then leaves all uses in the file."""
+    """Raised by a rule at a use that it cannot rewrite; then the rule leaves all uses in a file."""
 
     def __init__(self, node: ast.AST, why: str) -> None:
         super().__init__(why)

@@ -40,7 +40,8 @@ def findings(use: Use, is_0x: bool) -> Iterator[Finding]:
 def _forms(use: Use) -> Iterator[tuple[ast.Call, Form]]:
     """Yields the call of a use with each old form of its function.
 
-    Left out are forms that `tf.compat.v1` still takes, if the script calls it by that name.
+    If the script calls the function as one of `tf.compat.v1`, forms that this still accepts are
+    skipped.
     """
     if use.call is None or not use.is_tensorflow:
         return

@@ -1,6 +1,6 @@
-"""A rule for operations in place on a column of a frame (DataFrame), which changed the frame.
+"""A rule for in-place operations on a column of a DataFrame, which no longer change the frame.
 
-pandas 3.0: "Chained assignment never works": they change a copy of the column.
+pandas 3.0: "Chained assignment never works": the operations change a copy of the column.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _rewrite(program: Program) -> Iterator[Edit | Remark]:
 
 
 def _is_clear(change: _Change) -> bool:
-    """Whether a change has a known form in today's pandas: of a frame, and not by positions."""
+    """Whether a change can be rewritten: its frame is known, and rows are not given by position."""
     rows = _rows(change)
     by_label = not isinstance(rows, (ast.Slice, ast.Tuple)) and literals.value(rows) is None
     return change.is_known and (rows is None or by_label)

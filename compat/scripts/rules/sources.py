@@ -121,7 +121,7 @@ def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
 
 
 def _starts(spelled: str, text: str, column: int) -> list[int]:
-    """Returns the columns of a text in a line, near `column`, else anywhere in short lines."""
+    """Returns the columns of `spelled` in a line: near `column`, else anywhere in a short line."""
     word = re.escape(spelled)
     pattern = re.compile(rf"(?<!\w){word}(?!\w)" if spelled[0].isalnum() else word)
     near = max(column - _NEAR, 0), column + len(spelled) + _NEAR

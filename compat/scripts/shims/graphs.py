@@ -56,10 +56,9 @@ def _until_the_input_ends(create: Any) -> Any:
     """Returns a `create_threads` that starts once per session and ends with its input.
 
     A queue is closed when its threads have ended. Threads that start later, as in `while not
-    sv.should_stop(): start_queue_runners(...)`, add nothing to it. Once the queues are empty, each
-    step fails as the last one did, or a thread raises CancelledError. So the first coordinator,
-    often that of a Supervisor, is asked to stop then, but not earlier, since its stop closes all
-    queues.
+    sv.should_stop(): start_queue_runners(...)`, add nothing to it, so each further step would fail.
+    Therefore the first coordinator, often that of a Supervisor, is asked to stop once a step has
+    failed at the end of the input. An earlier request would close all queues too soon.
     """
     coordinators: Any = weakref.WeakKeyDictionary()  # Coordinators by queue runner and by session.
 

@@ -1,6 +1,7 @@
 """Functions of Python's library as they were until Python 3.11, or in Python 2, for scripts.
 
-They include those of the module `imp`, which Python 3.12 removed; they load files of the script.
+The functions of the module `imp`, which Python 3.12 removed, load a script's files as an import
+does under `compat run`.
 """
 
 from __future__ import annotations

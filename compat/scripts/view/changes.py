@@ -35,7 +35,7 @@ chosen: dict[str, Any] = {}  # Set by the command line: the values of the given 
 
 
 def words() -> list[str]:
-    """Returns the given flags as they are written."""
+    """Returns the flags of the command line that are in `FLAGS`, such as "--deterministic"."""
     return [f"--{name}" + ("" if value is True else f"={value}") for name, value in chosen.items()]
 
 

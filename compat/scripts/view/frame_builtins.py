@@ -71,7 +71,7 @@ def classic_column(owner: Any, key: Any, is_attribute: bool = False) -> Any:
 
 
 def classic_values(values: Any) -> Any:
-    """Returns the attribute `values` of an object; a copy if pandas made it read-only."""
+    """Returns the value of an attribute `values`; a copy if pandas made it read-only."""
     if isinstance(values, ndarray) and not values.flags.writeable:
         return values.copy()
     return values

@@ -86,8 +86,8 @@ def _has(name: str, real: Any, attribute: str) -> bool:
 def _look_up(name: str, real: Any, replaced: bool) -> Any:
     """Returns the object that a script sees as `name`.
 
-    `real` is the installed module to look it up in; `replaced` is whether that is a replacement of
-    the module that the script names.
+    `real` is the installed module that is searched; `replaced` is whether `real` replaces the
+    module that the script names.
     """
     parent, _, last = name.rpartition(".")
     entry = packages.GONE.get(name)

@@ -18,7 +18,7 @@ Series = Dict[str, List[Tuple[int, float]]]
 
 
 def series(logdir: str) -> Series:
-    """Returns the (step, value) points of every metric; a resumed run replaces later points."""
+    """Returns the (step, value) points of each metric; a resumed run replaces those it repeats."""
     points: Series = {}
     for record, _ in spool.read(logdir):
         if record["kind"] == "metrics":

@@ -35,9 +35,10 @@ _ALONE_TIMEOUT_SECS = 60
 
 
 def _await_end(logdir: str, patience_secs: float, over: threading.Event) -> None:
-    """Waits for the end of the run, draws its learning curve, and ends the process in time.
+    """Waits for the end of the run, and draws its learning curve.
 
-    It runs in a thread, since the delivery may wait for a server without a time limit.
+    The process ends `patience_secs` later at the latest. This function runs in a thread, since the
+    delivery may wait for a server without a time limit.
     """
     sys.stdin.buffer.read()
     _set_priority(0)
@@ -77,7 +78,7 @@ def _draw(logdir: str) -> None:
 
 
 def main() -> int:
-    """Runs the command line; returns 0, 1 if something is left, or `REFUSED`."""
+    """Runs the command line; returns 0, 1 if records are left, or `REFUSED` if any was refused."""
     args = _arguments()
     logdir = os.path.abspath(args.logdir)
     following = args.follow is not None
@@ -126,7 +127,10 @@ def main() -> int:
 
 
 def _say_state(logdir: str) -> int:
-    """Prints how many records are delivered, and who sends the rest; returns 1 if there is one."""
+    """Prints how many records are delivered, and whether a process sends the rest.
+
+    Returns 1 if records are left, else 0.
+    """
     whole, pending = sum(1 for _ in spool.read(logdir)), spool.pending(logdir)
     print(f"{whole - pending:,} of {whole:,} records are delivered; {_who_sends(logdir)}")
     return 1 if pending else 0

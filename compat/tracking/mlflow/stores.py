@@ -79,7 +79,7 @@ def tracking_command(logdir: str, tracking_uri: str | None) -> str:
 
     Args:
       logdir: The log folder.
-      tracking_uri: As for `store_uri`, as are the errors.
+      tracking_uri: As for `store_uri`, which raises an error if it is not valid.
     """
     uri = store_uri(tracking_uri, logdir)
     if _SERVER.match(uri):

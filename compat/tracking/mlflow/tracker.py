@@ -47,7 +47,7 @@ _EXIT_SECS = 3.0  # Seconds for the sender to remove unfinished files, after its
 
 
 class Tracker(Writer):
-    """Writes one MLflow run, over all restarts in a log folder."""
+    """Writes one MLflow run; a restart in the same log folder adds to it."""
 
     def __init__(
         self,
@@ -73,8 +73,8 @@ class Tracker(Writer):
           patience: Seconds that the delivery may take when the run has ended; None for 6 with a
             server and 180 with SQLite. `close` waits as long, but at most 3 s on a terminal, and at
             most 8 s if the run has not finished. The sender then continues without this process.
-          training: The log folder whose run is joined, as by an evaluator: metrics are added to
-            that run, and its status is not set; None for a run of its own.
+          training: The log folder of another task's run. An evaluator adds its metrics to that run,
+            and does not set its status. None for a run of its own.
           resume_step: The global step of the checkpoint from which a run resumes. MLflow cannot
             delete points, so those of later steps stay, and the tag `superseded` lists them.
 
@@ -126,10 +126,10 @@ class Tracker(Writer):
         self._append("metrics", step=int(step), time=spool.now_ms(), values=points)
 
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
-        """Records `values` without secrets.
+        """Records `values` without secrets; `tuned` has no effect.
 
-        MLflow does not allow changes of a parameter; one that a resumed run changes becomes the
-        tag `resumed.<name>`.
+        MLflow does not allow a parameter to change. If a resumed run changes one, the new value
+        is recorded as the tag `resumed.<name>`.
         """
         self._append("params", values=redacted(values))
 
@@ -182,8 +182,8 @@ class Tracker(Writer):
     def _await_delivery(self, status: str) -> bool:
         """Waits for the process that sends the records; returns whether it has ended.
 
-        It is killed if it outlives the patience. On a terminal, or if the run did not finish, the
-        wait is shorter; the process may then continue without this one.
+        The sender is killed if it needs longer than `patience`. On a terminal, or if the run did
+        not finish, the wait is shorter, and a sender that needs longer continues by itself.
         """
         wait = self._patience
         if terminal_columns(sys.stdout) is not None:
@@ -230,14 +230,14 @@ class Tracker(Writer):
     def _uri(self) -> str:
         """The URI of the store.
 
-        A tracker that adds its metrics to the run of another task uses that run's store. Without a
-        URI from the user, this is the default store until that run has started, since only then its
-        store is known.
+        A tracker that adds its metrics to the run of another task uses that run's store. If the
+        user gave no URI, that store is unknown until the run has started, and this is the default
+        store.
         """
         return store_uri(self._tracking_uri, self._run_logdir)
 
     def _supersede(self, step: int, last: int) -> None:
-        """Records in the tag `superseded` that the steps after `step` until `last` come again."""
+        """Adds to the tag `superseded` that steps `step` + 1 to `last` are recorded again."""
         steps = f"{step + 1} to {last}"
         again = [spool.superseded(self._logdir), f"steps {steps}, by a resume from step {step}"]
         self._append("tags", values={"superseded": "; ".join(filter(None, again))})

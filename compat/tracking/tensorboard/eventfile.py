@@ -108,6 +108,6 @@ def _with_checksum(data: bytes) -> bytes:
 
 
 def _seconds(path: str) -> int:
-    """Returns the time in an event file's name, in seconds since 1970, or 0."""
+    """Returns the time in an event file's name, in seconds since 1970; 0 if it has none."""
     stamp = os.path.basename(path).partition("tfevents.")[2].partition(".")[0]
     return int(stamp) if re.fullmatch("[0-9]{1,18}", stamp) else 0

@@ -31,7 +31,7 @@ class RunNames:
         return "" if name == os.curdir else name.replace(os.sep, "/") + "/"
 
     def command(self) -> str:
-        """Returns the command that shows all folders."""
+        """Returns the command that shows all folders in TensorBoard."""
         base = os.path.commonpath(self._folders)
         if os.path.dirname(base) != base:
             return f"tensorboard --logdir {shlex.quote(base)}"

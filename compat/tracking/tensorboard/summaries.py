@@ -38,7 +38,7 @@ def image_summary(tag: str, images: np.ndarray) -> Summary:
 
 
 def pr_curve_summary(tag: str, curve: np.ndarray) -> Summary:
-    """Returns the summary of a precision-recall curve, float64 `[6, n]`."""
+    """Returns the summary of a precision-recall curve, float64 `[6, n]`; see `Writer.pr_curves`."""
     from tensorboard.plugins.pr_curve.metadata import create_summary_metadata
 
     if curve.ndim != 2 or len(curve) != 6:
@@ -73,7 +73,7 @@ def param_summaries(
 
 
 def charts_summary(charts: Mapping[str, Collection[str]]) -> Summary:
-    """Returns the layout of the CUSTOM SCALARS tab: lists of curves by the name of their chart."""
+    """Returns the layout of the CUSTOM SCALARS tab; `charts` maps a chart's name to its curves."""
     from tensorboard.plugins.custom_scalar import layout_pb2, metadata
 
     category = layout_pb2.Category(title="curves")

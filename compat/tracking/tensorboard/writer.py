@@ -152,7 +152,10 @@ class TensorBoard(Writer):
         self._lock.close()
 
     def _read_earlier(self, resume_step: int | None) -> None:
-        """Reads the events of an earlier run up to the checkpoint, and whether that run ended."""
+        """Removes the events after the checkpoint, and reads what the earlier run has recorded.
+
+        Raises a `UserError` if the run is new, but the folder has points of an earlier run.
+        """
         self._earlier = event_files(self._logdir)
         limit = resume_step or 0
         for path in self._earlier:

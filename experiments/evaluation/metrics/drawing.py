@@ -23,9 +23,10 @@ _TILE = 56  # Longer side of an image in a gallery, in pixels.
 
 
 def pixels(images: np.ndarray, name: str, rows: Any = slice(None)) -> np.ndarray:
-    """Returns images `[n, h, w]` or `[n, h, w, c]`, in [0, 255] or [0, 1], as uint8 `[n, h, w, c]`.
+    """Returns images `[n, h, w]` or `[n, h, w, c]` as uint8 `[n, h, w, c]`.
 
-    If `rows` is given, only the images at these indices are converted and returned.
+    The images are integers in [0, 255] or floats in [0, 1]. If `rows` is given, only the images at
+    these indices are converted and returned. `name` is the name of the images in errors.
 
     Raises:
       UserError: the images have another shape.

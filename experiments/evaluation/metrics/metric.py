@@ -45,7 +45,7 @@ class Metric(abc.ABC):
         self._sum = self._weight = 0.0  # Sums over all examples.
 
     def reads(self) -> Sequence[str | None]:
-        """Returns the names of the outputs that the metric reads; a None is ignored."""
+        """Returns the names of the outputs to read; None for one that was not given, as weights."""
         return ()
 
     def check(self, names: Collection[str], *read: str) -> None:
@@ -79,7 +79,7 @@ class Metric(abc.ABC):
         return math.nan if math.isnan(self._weight) else self._value()
 
     def _value(self) -> float:
-        """Returns the result; there is at least one example, and no value is NaN."""
+        """Returns the result; called only if there is an example, and no value is NaN."""
         return self._sum / self._weight
 
     def _error(self, problem: str) -> UserError:
@@ -167,7 +167,7 @@ class Comparison(Metric):
         )
 
     def _whole(self, labels: np.ndarray, classes: float = math.inf) -> np.ndarray:
-        """Returns labels as int64 class ids; raises a `UserError` if one is not a class id."""
+        """Returns labels as int64; raises a `UserError` unless all are in 0, ..., `classes` - 1."""
         wrong = (labels < 0) | (labels >= classes) | (labels != np.floor(labels))
         if wrong.any():
             upto = "" if classes == math.inf else f" below {classes}"

@@ -42,7 +42,7 @@ class Picture(Comparison):
 
     @abc.abstractmethod
     def _write(self, writer: Writer, step: int, name: str) -> None:
-        """Records the picture; there is at least one example, and no value is NaN."""
+        """Records the picture; called only if there is an example, and no value is NaN."""
 
     def _true(self, labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
         """Returns the labels as int64 class ids.
@@ -279,7 +279,7 @@ class Embedding(Metric):
         """Returns None: there is no number."""
 
     def write_at_end(self, writer: Writer, name: str) -> None:
-        """Records the examples of the run's last evaluation as points of the projector, if any."""
+        """Records the examples of the run's last evaluation, if it had any, as projector points."""
         found = {part: np.concatenate(chunks) for part, chunks in self._parts.items()}
         if found:
             vectors = found[self.vectors].reshape(len(found[self.vectors]), -1)

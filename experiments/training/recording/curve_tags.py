@@ -1,7 +1,7 @@
 """Converts the names of curves to their names in TensorBoard, which orders its charts by name.
 
 TensorBoard sorts charts by name, and groups those with the same text before the first slash. So
-each measure is a group, with a chart for training and one for validation:
+each loss or metric is a group, with a chart for training and one for validation:
 
     accuracy/train  accuracy/validation  cost/train  cost/validation  test/cost  train/steps_per_sec
 """

@@ -26,7 +26,7 @@ def newest_checkpoint(logdir: str) -> str | None:
 
 
 def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -> Monitor:
-    """Returns a monitor of a chief whose address is not known, by the files that it writes.
+    """Returns a monitor that watches a chief of unknown address by the files that the chief writes.
 
     The chief counts as lost when no file has changed for an hour, by the clock of this machine.
     """

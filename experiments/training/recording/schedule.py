@@ -41,7 +41,7 @@ class Schedule:
 
     @property
     def last_step(self) -> int | None:
-        """The step of the last update, None if unknown. If a worker is lost, data end earlier."""
+        """The step of the last update, None if unknown. A lost worker may end the run earlier."""
         return self.known_steps if self.total_steps is None else self.total_steps
 
     def is_over(self, step: int) -> bool:

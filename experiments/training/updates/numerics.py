@@ -46,7 +46,8 @@ def check(operations: Sequence[Any]) -> Any:
 def _described(name: str) -> str:
     """Returns the name of an operation for an error; for one of a gradient, the forward operation.
 
-    The double braces are TensorFlow's, by which the line that made the operation is found.
+    The name is in double braces, as in TensorFlow's own errors, so that `own_frames` can find the
+    line of the user's program that made the operation.
     """
     found = _OF_GRADIENT.match(name)
     return f"{{{{node {found[1]}}}}}, in its gradient" if found else f"{{{{node {name}}}}}"

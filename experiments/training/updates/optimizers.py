@@ -14,10 +14,11 @@ from compat.contrib.opt.decay import AdamWOptimizer
 
 
 def create(name: str, learning_rate: Any, weight_decay: float = 0.0) -> Any:
-    """Returns a new optimizer by its name, one of `tf.compat.v1.train`, AdamW, or two for tables.
+    """Returns a new optimizer by its name: one of `tf.compat.v1.train`, AdamW or one for tables.
 
-    `weight_decay` is for AdamW alone, as in PyTorch and Keras: an update subtracts this share of
-    each variable, times the learning rate. For other optimizers `regularised` adds the decay.
+    "lazy_adam" and "rowwise_adagrad" are for tables. `weight_decay` is for AdamW alone, as in
+    PyTorch and Keras: an update subtracts this share of each variable, times the learning rate. For
+    other optimizers `regularised` adds the decay.
     """
     makers = {
         "sgd": tf1.train.GradientDescentOptimizer,
@@ -138,9 +139,9 @@ class RowwiseAdagrad(tf1.train.AdagradOptimizer):
 
 
 def _with_own_slice(slot: Any) -> None:
-    """Corrects the full shape that is recorded for one part of a slot with a single dimension.
+    """Corrects the slice info of one part of a slot that has one number for each row of a table.
 
-    TensorFlow 1.15 records the shape of the table there; remove this with that release.
+    TensorFlow 1.15 copies that of the table, with all dimensions; remove this with that release.
     """
     part = private.slice_info(slot)
     if part is not None and len(part.full_shape) > 1:

@@ -102,7 +102,7 @@ def training_step(
 
 
 def step_now(global_step: Any) -> Any:
-    """Returns the global step as a tensor on the device of its variable, so that it is not sent."""
+    """Returns the global step as a tensor on its variable's device, so it stays on that device."""
     with tf1.device(global_step.device):
         return global_step.read_value()
 
@@ -312,7 +312,10 @@ def losses_of(experiment: Any, batch: Any, training: bool = True, again: bool = 
 
 
 def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-    """Sends the gradients to the devices of their variables, as one tensor each; returns them."""
+    """Sends gradients to their variables' devices, packed into one tensor for each device and type.
+
+    Returns the gradients on these devices. Sparse gradients are not packed.
+    """
     arrived = list(gradients)
     places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
     for i, gradient in enumerate(gradients):

@@ -14,7 +14,7 @@ class Update(NamedTuple):
     Attributes:
       optimizer: an optimizer of `tf.compat.v1.train`.
       variables: a list of variables, a model with `trainable_variables`, a function that returns
-        whether it updates a given variable, or None for all variables that no other element has.
+        whether it updates a given variable, or None for all variables that no other part has.
       every: the number of steps of which one makes an update; the gradients of the other steps are
         computed, but not used.
     """

@@ -52,7 +52,8 @@ def variables(graph):
 def _collected(graph, collection):
     """Yields the variables of a collection; for one of a distribution strategy, its replicas.
 
-    The strategy's own variable has no initializer, but adds one to the graph when it is asked.
+    The strategy's own variable has no initializer, and reading this attribute would add one to
+    the graph.
     """
     for variable in graph.get_collection(collection):
         replicas = getattr(variable, "values", None)
@@ -63,8 +64,8 @@ def _collected(graph, collection):
 def trainable(graph):
     """Returns the names of the trainable variables, in the order of their creation.
 
-    Integer variables, such as a global step, are left out, since no optimizer can train them,
-    unless all variables are integers, as in a program that adds vectors.
+    Integer variables, such as a global step, are left out, since no optimizer can train them. But
+    if all are integers, as in a program that adds vectors, all are returned.
     """
     names, whole = [], []
     for variable in _collected(graph, "trainable_variables"):
@@ -202,7 +203,7 @@ def losses(graph, operations):
 
 
 def gradients(graph, operations):
-    """Returns the variable's name, by the gradient's, for the gradients that `operations` use."""
+    """Maps the name of each gradient that `operations` use to the name of its variable."""
     running, by_name = set(operations), {}
     for _, xs, some in noted(graph):
         for x, gradient in zip(xs, some):

@@ -275,7 +275,7 @@ class Recorder(object):
         self._file.flush()
 
     def stop(self, record):
-        """Writes a last record and ends the process, whatever threads it has."""
+        """Writes a last record, and ends the process at once, even if other threads still run."""
         self._write(record)
         sys.stdout.flush()
         sys.stderr.flush()

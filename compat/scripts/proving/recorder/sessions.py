@@ -1,4 +1,4 @@
-"""Calls of a session, with names for fetches and feeds, in every release of TensorFlow."""
+"""Provides `Call`, which fetches and feeds tensors by name, in every release of TensorFlow."""
 
 from __future__ import absolute_import
 
@@ -77,7 +77,7 @@ class Call(object):
         return values
 
     def converted(self, values):
-        """Returns `values`, arrays by name of tensor, with numbers in the type of the tensor."""
+        """Returns `values`, arrays by tensor name, with numbers converted to the tensors' types."""
         converted = {}
         for name, value in values.items():
             dtype = self.graph.get_tensor_by_name(name).dtype.base_dtype.as_numpy_dtype

@@ -74,7 +74,7 @@ class Copies:
         return [copy for _, copy in self.pairs]
 
     def fetch(self) -> tuple[list[Any], list[Any]]:
-        """Sets the copies to the variables; returns the values, and the operations that do so."""
+        """Sets each copy to its variable; returns the variables' values, and the operations."""
         values = [variable.read_value() for variable, _ in self.pairs]
         assigned = [copy.assign(value) for value, (_, copy) in zip(values, self.pairs)]
         return values, [getattr(found, "op", found) for found in assigned]
@@ -87,7 +87,10 @@ class Copies:
         return self.fetch()
 
     def end(self, begun: Any) -> list[Any]:
-        """Adds the changes of the copies since `begin` to the variables; returns the operations."""
+        """Adds the changes of the copies to the variables; returns the operations.
+
+        `begun` are the copies' values before the updates, which `begin` returned.
+        """
         changes = [copy.read_value() - value for (_, copy), value in zip(self.pairs, begun)]
         variables = [variable for variable, _ in self.pairs]
         changes = in_one_message(changes, variables)
@@ -100,8 +103,8 @@ def training_step(
 ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """Returns a function of `period` batches that makes an update with each.
 
-    It returns the same values as that of `step.training_step`, of the last batch. `staleness`
-    counts the updates of other workers since the variables were fetched.
+    The function returns the values of the last update, as a step of `step.training_step` does. If
+    `stale`, `staleness` counts the updates of other workers since the variables were fetched.
     """
 
     def step(batches: Mapping[str, Any]) -> dict[str, Any]:

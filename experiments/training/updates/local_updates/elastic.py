@@ -35,7 +35,7 @@ class ElasticCopies(Copies):
         return created
 
     def begin(self) -> tuple[Any, list[Any]]:
-        """Moves copies and center towards each other; returns the operations that do so."""
+        """Moves copies and center towards each other; returns None and the operations."""
         variables = [variable for variable, _ in self.pairs]
         centers = [variable.read_value() for variable in variables]
         has_begun = compat.worker_variable(False, "has_begun")
