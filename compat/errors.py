@@ -78,7 +78,7 @@ def raised_as(kind: type[Exception]) -> Iterator[None]:
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns the reason of an `OSError`, even if the error has no number."""
+    """Returns the reason of an `OSError`; its message, or its type, if it has no `strerror`."""
     return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
 
 
@@ -110,8 +110,8 @@ class Stopped(BaseException):
 
     Args:
       signum: the signal that asked for the stop.
-      loss: which work was lost, as when the last checkpoint could not be written; "" if none was.
-        It is the message, instead of the name of the signal.
+      loss: text about work that is lost, such as "the last checkpoint could not be written"; "" if
+        none is. The text becomes the message, which is otherwise the name of the signal.
     """
 
     def __init__(self, signum: int, loss: str = "") -> None:

@@ -43,7 +43,7 @@ _NORMALIZATION = ".src.legacy_tf_layers.normalization"
 
 
 def load(name: str) -> Any:
-    """Returns a module, from its former location if this release has it there."""
+    """Returns the module `name`, also in old releases that have it under an earlier name."""
     module = _import(name) if name in _EARLIER else None
     return module or importlib.import_module(_EARLIER.get(name, name))
 
@@ -80,9 +80,10 @@ def silence_deprecations() -> None:
 
 
 def _normalization(find: Callable[[str], Any], name: str) -> Any:
-    """Returns a name of `layers.normalization`; the folder of Keras 2 that has it changed in 2.13.
+    """Returns the class `name` of `layers.normalization`, which Keras 2 moved in 2.13.
 
-    Two packages of Keras 2 cannot be in one process, so TensorFlow's own is taken if it has one.
+    If `find` fails, the class is from the package of TensorFlow's Keras, or else from tf-keras,
+    since a process cannot use two packages of Keras 2.
     """
     try:
         return find(name)
@@ -122,14 +123,17 @@ def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=None)
 def _take_functions() -> None:
-    """Lets an `input_fn` return a function that makes a batch, as under a distribution strategy."""
+    """Lets an `input_fn` return a function that makes the batch, as distribution strategies do."""
     util: Any = importlib.import_module("tensorflow_estimator.python.estimator.util")
     parse = util.parse_input_fn_result
     util.parse_input_fn_result = lambda inputs: parse(inputs() if callable(inputs) else inputs)
 
 
 def _with_chief(tf_config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a TF_CONFIG in which the first worker is the chief, as it was with a strategy."""
+    """Returns `tf_config` with its first worker as the chief, if it has no chief or master.
+
+    A distribution strategy makes the first worker the chief, too.
+    """
     cluster, task = dict(tf_config["cluster"]), dict(tf_config["task"])
     if not {"chief", "master"} & {*cluster}:
         first, *others = cluster.pop("worker")

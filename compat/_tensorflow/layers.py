@@ -79,7 +79,7 @@ def _hide_unfit(release: str) -> None:
 
 
 def serve(v1: Any) -> None:
-    """Adds layers and cells to `tensorflow.compat.v1` if it would refuse their names."""
+    """Adds `layers` and `nn.rnn_cell` of Keras 2 to `tf.compat.v1` if its own refuse every name."""
     if type(vars(v1).get("keras")).__name__ == "KerasLazyLoader":  # The loader exists since 2.15.
         _hide_unfit(v1.__version__)
     if os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True"):

@@ -59,7 +59,7 @@ def creator_arguments(creator: Any) -> dict[str, Any]:
 
 
 def bulk_saver_builder() -> Any:
-    """Returns the class of a `Saver`'s operations; if missing, the legacy runtime fails to load."""
+    """Returns the builder of a `Saver`'s operations; if missing, both runtimes fail to load."""
     return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder
 
 
@@ -78,7 +78,7 @@ def write_graph(supervisor: Any) -> None:
 
 
 def forget_graph(supervisor: Any) -> None:
-    """Makes a supervisor write its graph to the next file, too; if missing, only to the first."""
+    """Makes a supervisor write its graph to the next event file; if missing, only to the first."""
     supervisor._graph_added_to_summary = False
 
 
@@ -86,8 +86,8 @@ def forget_graph(supervisor: Any) -> None:
 def extendable(graph: Any) -> Iterator[None]:
     """Allows adding operations to a graph that a session runs, even if the graph is final.
 
-    Supervisors make graphs final so that no program adds operations with each update. If the method
-    is removed, a call of several updates fails with an `AttributeError`.
+    Supervisors make graphs final so that no program adds operations at each step. If the method is
+    missing, this raises `AttributeError` for a final graph.
     """
     final = graph.finalized
     if final:
@@ -116,9 +116,10 @@ def slice_info(variable: Any) -> Any:
 
 
 def listed_by(saver: Any) -> Any:
-    """Returns the variables of a saver, as a list or by name.
+    """Returns the variables of a saver, as a list or as a dict by name.
 
-    If the list is missing, TensorFlow reports a checkpoint of another program.
+    If the attribute is missing, this returns [], and only TensorFlow's own error reports that a
+    checkpoint is of another program.
     """
     return getattr(saver, "_var_list", None) or []
 
@@ -129,16 +130,16 @@ def set_slice_info(variable: Any, part: Any) -> None:
 
 
 def sum_of_workers(tensor: Any, workers: int, group: int, key: Any) -> Any:
-    """Returns the sum of the tensors of all workers, which use the same key.
+    """Returns the sum of the workers' tensors, which TensorFlow matches by their common key.
 
-    The operation is that of `MultiWorkerMirroredStrategy`, whose own keys are only counted in
-    functions of TensorFlow 2. If it is removed, the call fails with an `AttributeError`.
+    The operation is that of `MultiWorkerMirroredStrategy`, which numbers its keys only in functions
+    of TensorFlow 2. If the operation is missing, the call fails with an `AttributeError`.
 
     Args:
       tensor: The tensor of this worker.
       workers: The number of workers.
       group: A number for the group of workers.
-      key: An int32 scalar, different for each sum.
+      key: An int32 scalar, the same on all workers, and different for each sum.
     """
     sum_up: Any = tf.raw_ops.CollectiveReduceV2
     more: dict[str, Any] = (
@@ -180,8 +181,8 @@ def keep_functions() -> None:
 def run_threads_eagerly() -> None:
     """Makes the threads of coordinators run functions eagerly, although this process builds graphs.
 
-    By default threads have the mode of the process. If the module creates its threads in another
-    way, a step of a cluster fails with an error about a graph.
+    By default threads have the mode of the process. If TensorFlow's coordinator creates its threads
+    in another way, a step of a cluster fails with an error about a graph.
     """
     module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
 
@@ -195,12 +196,13 @@ def run_threads_eagerly() -> None:
 
 
 def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = None) -> Any:
-    """Returns the results of `make`, of type `spec`, on each worker, for a scheduled function.
+    """Calls `make` for each worker; returns the results as one argument of a scheduled function.
 
-    `make` is called in this process once for each worker, in the scope of the worker's device, and
-    again for a worker that was replaced. The public function `create_per_worker_dataset` calls its
-    function once for all workers, so it cannot give each worker its own shard (2.4 to 2.21). If the
-    private function is removed, a step with a dataset fails with an `AttributeError`.
+    `make` is called in this process, in the scope of the worker's device, and again for a worker
+    that was replaced. `spec` is the type of its result, by default an int64 scalar. The public
+    function `create_per_worker_dataset` calls its function once for all workers, so it cannot give
+    each worker its own shard (2.4 to 2.21). If the private function is removed, a step with a
+    dataset fails with an `AttributeError`.
     """
     values = coordinator._create_per_worker_resources(make)
     spec = tf.TensorSpec([], tf.int64) if spec is None else spec
@@ -266,7 +268,8 @@ def before_reset(coordinator: Any, wait: Callable[[], None]) -> None:
 def profile_class() -> Any:
     """Returns the protobuf of a profile, `XSpace`, which has no public name.
 
-    Until about 2.16 it is in the first module. If it is in neither, profiles have no summary.
+    Until about 2.16 it is in `tensorflow.core`, later in `tensorflow.tsl`. If it is in neither,
+    profiles have no summary.
     """
     for package in ("core", "tsl"):
         with contextlib.suppress(ImportError):
@@ -288,7 +291,7 @@ def shapes_and_seeds() -> tuple[Any, ...]:
 
 
 def event_writers() -> tuple[Any, ...]:
-    """Returns the modules with `EventFileWriter` and its users; raises `ImportError` if missing."""
+    """Returns the modules that define or use `EventFileWriter`; raises `ImportError` if missing."""
     writer = "tensorflow.python.summary.writer."
     return tuple(importlib.import_module(writer + n) for n in ("event_file_writer", "writer"))
 
@@ -372,15 +375,16 @@ def sessions_are_replaced() -> bool:
 
 
 def replace_in_sessions(session: Any) -> None:
-    """Makes all sessions of TensorFlow run calls by an object of ours.
+    """Makes each session of TensorFlow run its calls by an object of ours.
 
     It replaces methods that are the same from 2.4 to 2.21. If one is removed, `compat run
     --runtime=modern` fails with an `AttributeError`.
 
     Args:
-      session: A class, created from a session's target and graph, with `target`, `extend()`,
-        `run(in_session, fetches, operations, fed, options)`, which returns None if TensorFlow's
-        session is to run the call, `cancel()` and `close()`.
+      session: The class of these objects, which are created from a session's target and graph. It
+        has the attribute `target`, and the methods `extend()`, `cancel()`, `close()` and
+        `run(in_session, fetches, operations, fed, options)`. If `run` returns None, TensorFlow's
+        session runs the call.
     """
     base = _base_session()
     init, extend, close = base.__init__, base._extend_graph, base.close
@@ -418,14 +422,14 @@ def before_calls(
 ) -> None:
     """Makes all sessions of TensorFlow call these functions before their own methods.
 
-    If a method is missing, it fails with an `AttributeError`.
+    If a method is missing, this fails with an `AttributeError`.
 
     Args:
       called: Called before `Session.run` makes a call, as
-        `called(session, now, tensors, operations, feeds, has_options)`. `now(tensors, operations)`
-        runs these with the call's feeds, and `feeds` holds the fed values by tensor. Returns the
-        values of `tensors`, which replace the call, or None to make the call.
-      other: Called before a partial run.
+        `called(session, now, tensors, operations, feeds, has_options)`. `feeds` has the fed values
+        by tensor, and `now(tensors, operations)` makes a call with these feeds. If `called` returns
+        the values of `tensors`, they replace the call; if it returns None, the call is made.
+      other: Called before a partial run, with the session and the arguments.
       closed: Called with a session before it is closed.
       left: Called with a session and the arguments of its `__exit__`, which may close it in another
         thread.
@@ -454,7 +458,7 @@ def _call_before(owner: Any, name: str, before: Callable[..., None]) -> None:
 
 
 def _object_of(graph: Any, element: Any) -> Any:
-    """Returns the tensor or operation of a graph for its object of C++.
+    """Returns the Python tensor or operation for a C++ object of TensorFlow, from a cache.
 
     TensorFlow finds it by its name, which takes 20 us while other threads hold the lock of Python.
     Raises `AttributeError` if a method is missing.
@@ -474,7 +478,8 @@ def _object_of(graph: Any, element: Any) -> Any:
 def _ask_in_calls() -> None:
     """Makes sessions call the functions of `before_calls` and `replace_in_sessions`, in this order.
 
-    If the method or its arguments change, it fails with an `AttributeError`.
+    If `_call_tf_sessionrun` is missing, this raises `AttributeError`; if it has other arguments,
+    calls of sessions raise `TypeError`.
     """
     base = _base_session()
     call = base._call_tf_sessionrun
@@ -537,12 +542,12 @@ def run_handled(session: Any, handler: Any, fed: dict[Any, Any]) -> Any:
 def before_summaries(
     written: Callable[[Sequence[Any], Callable[..., Any]], None], other: Callable[..., None]
 ) -> None:
-    """Makes writers of TensorFlow ask, before they write a summary, when to write it.
+    """Makes TensorFlow's summary writers call `written` instead of writing a summary at once.
 
-    If their module is removed, it fails with an `ImportError`.
+    If their module is removed, this fails with an `ImportError`.
 
     Args:
-      written: Receives a summary, its step, and a function that writes these two.
+      written: Called with a list of a summary and its step, and a function that writes these two.
       other: Called before a writer is flushed or closed.
     """
     module = importlib.import_module("tensorflow.python.summary.writer.writer")
@@ -564,7 +569,7 @@ def step_of_replicas(optimizer: Any) -> Any:
 
 
 def resource_variable() -> Any:
-    """Returns the class of resource variables, also of graphs; raises an error if missing."""
+    """Returns the class of resource variables, eager or in graphs; raises an error if missing."""
     return importlib.import_module(
         "tensorflow.python.ops.resource_variable_ops"
     ).BaseResourceVariable

@@ -1,4 +1,4 @@
-"""TensorFlow under two stable names, and the facts about the installed release.
+"""Provides TensorFlow as `tf` and `tf1`, its 2.x and 1.x names, and facts about the release.
 
 This is the only file that imports TensorFlow; other files in this folder load its modules. The
 import happens on first use, since it takes seconds, and a command line, a launcher or a checker
@@ -86,7 +86,7 @@ def _imported_by_unused_keras() -> Sequence[str]:
     """Returns optional packages that TensorFlow imports for an internal Keras that nothing uses.
 
     Since Keras became a package of its own, TensorFlow uses only one base class of its internal
-    copy. No other part of TensorFlow needs these packages, which take a twelfth of the import.
+    copy. No other part of TensorFlow needs these packages, which take a twelfth of the import time.
     """
     spec = importlib.util.find_spec("tensorflow")
     for folder in spec.submodule_search_locations or () if spec is not None else ():
@@ -134,8 +134,8 @@ tf1: Any = _LazyModule(
 def coordinator_module() -> Any:
     """Returns the module that contains `ClusterCoordinator`, or None if TensorFlow has none.
 
-    1.15 has another class with the strategy's name, for Estimator. All later releases have both
-    under `experimental`, as 2.4 and 2.5 do.
+    All releases since 2.4 have it in `tf.distribute.experimental`. 1.15 has no coordinator; its
+    `ParameterServerStrategy` is for Estimator.
     """
     return getattr(tf.distribute.experimental, "coordinator", None)
 

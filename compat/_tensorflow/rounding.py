@@ -2,8 +2,8 @@
 
 Since 1.15 a pass of its graph optimizer, `constant_folding`, computes `1 - p + 1e-8` as
 `(1 + 1e-8) - p`, which loses 1e-8 in float32. If p is 1, the logarithm is infinite and its gradient
-NaN, and so are all later weights. Without this pass, another one still computes expressions of
-constants alone only once.
+NaN, and so are all later weights. Without this pass, expressions that contain only constants are
+still computed only once, by another pass.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def compare(
 
 
 def unfit(prefix: str, problems: Sequence[str]) -> UserError:
-    """Returns the error for a checkpoint of another model, or of another program."""
+    """Returns the error for a checkpoint of another model or optimizer, with the `problems`."""
     return UserError(
         f"checkpoint {prefix} is of another model or optimizer: {first(problems)}; choose another "
         "log folder, or the settings it was made with, or bring it over by python -m compat "

@@ -113,9 +113,9 @@ def finish(begun: str, prefix: str) -> None:
 def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> dict[str, Any]:
     """Returns all values of a checkpoint by name, or raises a `UserError` that ends in `remedy`.
 
-    Also reads checkpoints of TensorFlow before 0.12: one file, or several, whose prefix is as in
-    "-?????-of-00002". If `large` is false, values of more than `pieces.PIECE_BYTES` are read piece
-    by piece, to verify them, and returned as `pieces.LargeValue`.
+    Also reads checkpoints of TensorFlow before 0.12: one file, or several files if `prefix` ends
+    like "-?????-of-00002". If `large` is false, values of more than `pieces.PIECE_BYTES` are read
+    piece by piece, to verify them, and returned as `pieces.LargeValue`.
     """
 
     def value(name: str) -> Any:

@@ -173,7 +173,7 @@ class _Holding:
         return {_INHERITED: str(self._passed)}, (self._passed,)
 
     def release(self) -> None:
-        """Removes the file, unless the next holder needs its token to remove unfinished files."""
+        """Releases the lock; keeps its file if the next holder needs its token to clean up."""
         if self.descriptor is None:
             return
         with contextlib.suppress(OSError):

@@ -125,8 +125,8 @@ class CheckpointIO:
     def take(self) -> Any:
         """Returns the values for the next session, as `recover` does.
 
-        These are the values that `check` has kept, the first time, unless there is a new checkpoint
-        since then; else the checkpoint is read again.
+        The first call after `check` returns the values that `check` has read, unless there is a
+        newer checkpoint. Otherwise this reads the newest checkpoint.
         """
         kept, self._kept = self._kept, None
         return self.recover() if kept is None or self.prefixes != self.resumable() else kept

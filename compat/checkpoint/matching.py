@@ -203,7 +203,7 @@ def slot_value(old: Stored, variable: str, wanted: Slot) -> Found:
 
 
 def counter_value(old: Stored, like: Stored, name: str, betas: tuple[float, float]) -> Found:
-    """Returns the value of a variable of `like` that belongs to no other variable."""
+    """Finds the value of a counter or setting of `like`, such as its global step."""
     kind = like.counters.get(name)
     if kind == stored.SETTING:
         return Found("setting of --like", like.values[name])

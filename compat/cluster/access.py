@@ -39,12 +39,12 @@ def check_allowed(
 
 
 def cluster_hosts(cluster: ClusterSpec) -> list[str]:
-    """Returns the hosts of a cluster, each once, by job and index; IPv6 without brackets."""
+    """Returns the hosts of a cluster, each once, in the order of tasks; IPv6 without brackets."""
     return list(dict.fromkeys(host for host, _ in _places(cluster)))
 
 
 def cluster_ports(cluster: ClusterSpec) -> set[int]:
-    """Returns the ports of a cluster, whichever their hosts."""
+    """Returns the ports of all tasks of a cluster."""
     return {port for _, port in _places(cluster)}
 
 

@@ -38,7 +38,10 @@ def cluster_from_hosts(
 
 
 def parse_cluster_spec(text: str) -> ClusterSpec:
-    """Returns the cluster of the old server's flag: "worker|host:port;host:port,ps|host:port"."""
+    """Returns the cluster in the flag `--cluster_spec` of TensorFlow's old server.
+
+    The format is "worker|host:port;host:port,ps|host:port".
+    """
     jobs: dict[str, list[str]] = {}
     for part in text.split(","):
         job, bar, hosts = part.strip().partition("|")

@@ -44,7 +44,7 @@ def is_local(cluster: ClusterSpec) -> bool:
 
 
 def is_synchronous(cluster: ClusterSpec, has_coordinator: bool) -> bool:
-    """Whether all workers make each update together, as in a cluster without ps."""
+    """Whether all workers make each update together: with a coordinator, but without ps."""
     alone = "ps" in cluster.jobs or is_local(cluster)
     return has_coordinator and not alone and bool(_worker_jobs(cluster))
 

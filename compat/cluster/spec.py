@@ -206,5 +206,5 @@ def only_task(cluster: ClusterSpec, job: str | None, index: int | None) -> Task:
 
 
 def all_tasks(cluster: ClusterSpec) -> list[Task]:
-    """Returns every task, by job name and index: a chief before ps before workers."""
+    """Returns every task, sorted by job name and index: first chief, then ps, then worker."""
     return [Task(job, index) for job in cluster.jobs for index in cluster.task_indices(job)]

@@ -46,7 +46,7 @@ def random_hsv_in_yiq(
     upper_value: float = 1,
     seed: int | None = None,
 ) -> Any:
-    """Returns images, adjusted by random amounts within the bounds."""
+    """Returns images, adjusted by random amounts within the bounds; 1 for hue means pi radians."""
     bounds = [
         (-max_delta_hue * math.pi, max_delta_hue * math.pi),
         (lower_saturation, upper_saturation),

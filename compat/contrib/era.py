@@ -12,7 +12,7 @@ found = "1.x"  # The era that the names in the script imply.
 
 
 def of_script() -> str:
-    """Returns "0.x" or "1.x": the value of `--era`, or the era of the script's names."""
+    """Returns "0.x" or "1.x": the value of `--era`, or the era that the script's names imply."""
     return found if chosen == "auto" else chosen
 
 

@@ -38,11 +38,11 @@ def transform(
     output_shape: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Returns images by `transforms` [8] or [images, 8]; pixels from outside the input are 0.
+    """Returns transformed images; pixels from outside the input are 0.
 
     Args:
         images: [images, height, width, channels], [height, width, channels] or [height, width].
-        transforms: One transform for all images, or one for each image.
+        transforms: One transform [8] for all images, or one for each image [images, 8].
         interpolation: "NEAREST" or "BILINEAR".
         output_shape: (height, width); by default that of the input.
         name: Name of the operations.
@@ -80,7 +80,7 @@ def angles_to_projective_transforms(
 
 
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Any:
-    """Returns [images, 8] for `translations` [2] or [images, 2]: (dx, dy) in pixels."""
+    """Returns transforms [images, 8] for moves (dx, dy) in pixels, [2] or [images, 2]."""
     with tf1.name_scope(name, "translations_to_projective_transforms"):
         moves = tf1.reshape(tf1.cast(translations, tf1.float32), [-1, 2])
         zero = tf1.zeros_like(moves[:, 0])

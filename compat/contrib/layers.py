@@ -12,7 +12,7 @@ _columns = tf1.feature_column
 
 
 def by_name(features: Any) -> dict[str, Any]:
-    """Returns features by column name; a single tensor gets the name of its column."""
+    """Returns features by column name; a single tensor, or the name "", gets the name `UNNAMED`."""
     if not isinstance(features, Mapping):
         return {UNNAMED: features}
     return {name or UNNAMED: feature for name, feature in features.items()}

@@ -39,7 +39,10 @@ def regression_signature(input_tensor: Any, output_tensor: Any) -> Any:
 
 
 def generic_signature(name_tensor_map: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a signature of named tensors; "inputs" and "outputs" form a prediction."""
+    """Returns a signature of named tensors.
+
+    `Exporter.init` makes its default signature of the ones named "inputs" and "outputs".
+    """
     return dict(name_tensor_map)
 
 
@@ -71,7 +74,10 @@ class Exporter:
         assets_collection: Any = None,
         assets_callback: Callable[..., Any] | None = None,
     ) -> None:
-        """Sets the signatures, and the operation to run on loading; ignores the other arguments."""
+        """Sets the signatures, the operation to run on loading, and whether devices are cleared.
+
+        Other arguments are ignored.
+        """
         self._init_op, self._clear_devices = init_op, clear_devices
         named = dict(named_graph_signatures or {})
         key = _constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY

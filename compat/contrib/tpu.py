@@ -20,7 +20,7 @@ _GONE = ("session_support", "tpu_embedding", "tpu_embedding_gradient")
 
 
 class _Gone(types.ModuleType):
-    """A module of classes that take any arguments and do nothing."""
+    """Replaces a module that TensorFlow removed: its classes take any arguments and do nothing."""
 
     def __getattr__(self, name: str) -> Any:
         if name[:2] == "__":
@@ -62,12 +62,12 @@ def _has_tpu() -> bool:
 
 
 def _is_here(cluster_resolver: Any = None) -> bool:
-    """Returns whether there is a TPU, at an address or in this machine."""
+    """Returns whether `cluster_resolver` has the address of a TPU, or this machine has a TPU."""
     return bool(cluster_resolver and cluster_resolver.master()) or _has_tpu()
 
 
 def TPUClusterResolver(tpu: Any = None, *args: Any, **options: Any) -> Any:  # noqa: N802
-    """Returns the cluster of a TPU; if there is none and none is named, that of this process."""
+    """Returns the cluster of a TPU; that of this process, if no TPU is named and none is found."""
     resolver = tf1.distribute.cluster_resolver.TPUClusterResolver
     try:
         return resolver(tpu, *args, **options)
@@ -116,7 +116,7 @@ class TPUEstimator(_TPUEstimator):
 
 
 class CrossShardOptimizer(tf1.tpu.CrossShardOptimizer):
-    """TensorFlow's `CrossShardOptimizer`, which sums nothing if there is no TPU."""
+    """TensorFlow's `CrossShardOptimizer`; outside of TPU shards it leaves gradients unchanged."""
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: Any = None

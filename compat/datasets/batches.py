@@ -10,10 +10,10 @@ from compat.errors import UserError
 class Batches:
     """An endless stream of index batches: every epoch is a new permutation of the examples.
 
-    It follows `DataSet.next_batch` in TensorFlow's tutorials since 1.0, and yields the same stream
+    It follows `DataSet.next_batch` in TensorFlow's tutorials since 1.1, and yields the same stream
     for the same seed: each epoch shuffles the order of the one before, and examples at the end of
     an epoch that do not fill a batch are joined with the first ones of the next epoch, so none is
-    left out. (TensorFlow 0.x started in the order of the files and dropped them.)
+    left out. (Before 1.1 the first epoch was in the order of the files, and the rest was dropped.)
 
     Attributes:
       num_examples: The number of examples in an epoch.

@@ -45,6 +45,6 @@ class Dataset:
     test: Split
 
     def splits(self) -> dict[str, dict[str, np.ndarray]]:
-        """Returns the arrays by name, of each split by name, as an experiment's `data` does."""
+        """Returns a dict of arrays for each split, by its name, as an experiment's `data` does."""
         splits = {"train": self.train, "validation": self.validation, "test": self.test}
         return {name: dict(vars(split)) for name, split in splits.items()}

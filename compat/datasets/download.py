@@ -134,7 +134,10 @@ def transfer(url: str, deadline: float) -> Iterator[tuple[int | None, Iterator[b
 
 
 def _receive(url: str, arrivals: queue.Queue[Any], abandoned: threading.Event) -> None:
-    """Puts the length (None if unknown), the chunks and b"" into a queue, or an error."""
+    """Downloads a URL; puts its length (None if unknown), its chunks and b"" into a queue.
+
+    If the download fails, the error takes the place of b"". Stops if `abandoned` is set.
+    """
     try:
         _check_scheme(url)
         opener = urllib.request.build_opener(_Redirects)
@@ -167,7 +170,10 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 
 
 def _check_scheme(url: str) -> None:
-    """Refuses URLs that others could read or change on the way, and files of this machine."""
+    """Raises a `ValueError` unless a URL uses https, or http to this machine.
+
+    Others could read or change other transfers, and a file of this machine is no download.
+    """
     parts = urlsplit(url)
     is_here = parts.scheme == "http" and is_loopback(parts.hostname or "")
     if parts.scheme != "https" and not is_here:

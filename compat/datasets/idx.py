@@ -41,7 +41,7 @@ class IdxFile:
 
 
 def read(path: Path, origin: str | None = None) -> IdxFile:
-    """Reads a gzip or plain file; its first bytes decide, since browsers unpack but keep ".gz".
+    """Reads a file; unpacks it if it begins like gzip, since a browser may unpack a ".gz" file.
 
     Raises a `BrokenFileError` if it cannot be unpacked, or is larger than all supported data sets.
     """

@@ -94,7 +94,8 @@ def choose(
 ) -> Dataset:
     """Returns a published data set if it is available soon, else the digits; reports the choice.
 
-    A file in the folder that is not the published one remains an error: the digits are no remedy.
+    The digits replace only files that cannot be downloaded. A file in the folder that is not the
+    published one still raises an error, since the user has to replace it.
     """
     try:
         dataset = obtain(data, data_dir, say, limit_secs)

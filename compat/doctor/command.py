@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
 
 
 def _sections(folder: Path, deadline: int) -> Iterator[tuple[str, Iterable[Finding]]]:
-    """Yields the sections of the report; iterating over the findings of one runs its checks."""
+    """Yields each section's heading and findings; iterating over the findings runs the checks."""
     packages = Packages()
     yield "packages", packages.findings()
     facts: dict[str, Any] = {}

@@ -112,7 +112,7 @@ class _Program:
 
 
 def _imports(file: Path) -> Iterator[_Import]:
-    """Yields the names that a file imports, as Python 3 spells them."""
+    """Yields the imports of a file; code of Python 2 is converted to Python 3 first."""
     for part in conversion.read(str(file)):
         try:
             tree = part.tree()
@@ -167,7 +167,11 @@ def _container(script: Path, folder: Path, program: _Program) -> str:
 
 
 def _relative(path: Path, script: Path) -> str:
-    """Returns a path relative to the script's folder, if a container file can contain it."""
+    """Returns a path relative to the script's folder.
+
+    Raises:
+      UserError: A container file cannot contain the path.
+    """
     relative = Path(os.path.relpath(path, script.parent)).as_posix()
     if not relative.isprintable() or set(relative) & _SPECIAL:
         raise UserError(

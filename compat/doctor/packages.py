@@ -55,7 +55,8 @@ class Packages:
     def _find_line(self) -> str | None:
         """Returns the line of the installed TensorFlow; None if it is newer than all known lines.
 
-        If TensorFlow is missing or its line is an older unknown one, returns that of this Python.
+        If TensorFlow is not installed, or an older release of no known line, returns the newest
+        line that supports this Python.
         """
         tensorflow = constraints.version("tensorflow")
         known = constraints.lines()

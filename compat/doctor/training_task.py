@@ -1,4 +1,4 @@
-"""`python -m compat.doctor.training_task`: one task of a run of three steps, for a trial."""
+"""`python -m compat.doctor.training_task`: one task of the short run that tests a runtime."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Attempt:
         return reason.encode("ascii", "backslashreplace").decode("ascii")[:_MOST_LETTERS]
 
     def result(self) -> str:
-        """Returns the last line of its output."""
+        """Returns the last line that the process printed."""
         return _lines(self._said)[-1]
 
     def __enter__(self) -> Attempt:

@@ -1,4 +1,4 @@
-"""Provides the names of `compat.estimator`: its own, and those of the package for the rest."""
+"""Provides the names of `compat.estimator`: its own, and all others from tensorflow-estimator."""
 
 from __future__ import annotations
 

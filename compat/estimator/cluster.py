@@ -13,7 +13,7 @@ from compat.server import Server
 
 
 class _Executor(training._TrainingExecutor):
-    """The package's tasks, with a server that exits when the run is over."""
+    """Runs a task as tensorflow-estimator does, but on a server that exits when the run is over."""
 
     def __init__(self, options: dict[str, Any], *args: Any) -> None:
         super().__init__(*args)

@@ -22,7 +22,12 @@ _PATIENCE_SECS = 60.0  # Time for a chief to resume a run that was over when thi
 
 
 def mark_ends(executor: Any, with_globals: Callable[..., Any]) -> None:
-    """Makes the package's `_TrainingExecutor` write markers, at which its evaluator exits."""
+    """Makes the chief write a marker file at the end of a run, and the evaluator exit then.
+
+    Args:
+      executor: The class `_TrainingExecutor` of the package.
+      with_globals: Returns a copy of a function whose module has other globals.
+    """
     train, follow = executor._start_distributed_training, executor._start_continuous_evaluation
     evaluate_once = executor._execute_evaluator_once
 
@@ -67,7 +72,7 @@ def _write(path: str) -> None:
 
 
 class _End:
-    """The end of the run, as this process observes it."""
+    """Detects the end of the run by the chief's marker file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -109,5 +114,5 @@ class _UntilTheEnd:
         return self._listener.before_eval()
 
     def after_eval(self, result: Any) -> Any:
-        """Called after an evaluation, or without a new checkpoint; returns False to end."""
+        """Called after an evaluation, or if there is no new checkpoint; returns False to end."""
         return self._listener.after_eval(result) and not self._is_last

@@ -80,7 +80,7 @@ def pandas_input_fn(
     Args:
       x: A pandas `DataFrame`: a feature per column.
       y: A `Series` of labels, a `DataFrame` for a dict of labels, or None.
-      batch_size: As for `numpy_input_fn`, like the next four.
+      batch_size: Number of examples in a batch; see `numpy_input_fn` for this and the next four.
       num_epochs: How often the examples are repeated.
       shuffle: Whether to draw examples in random order.
       queue_capacity: Number of examples in the buffer or the queue.

@@ -109,9 +109,10 @@ class _Session:
 def train_with_spec(
     estimator: Any, session: Callable[..., Any], spec: Any, *args: Any, **replaced: Any
 ) -> Any:
-    """Trains like tensorflow-estimator on a finished graph, in sessions of the class `session`.
+    """Trains as tensorflow-estimator does after it has called the model function.
 
-    `replaced` has further names of the package's module and their replacements.
+    `session` replaces `MonitoredTrainingSession`; `replaced` has other names of the package's
+    module and their replacements.
     """
     config, savers = estimator.config, tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
     if not (spec.scaffold.saver or savers):

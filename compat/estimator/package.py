@@ -50,7 +50,7 @@ def make_tasks_by(server: Any, session: Any, departures: Callable[[], Any]) -> N
     Args:
       server: Called as `tf.train.Server`.
       session: Called as `tf.train.MonitoredTrainingSession`.
-      departures: Returns the `Departures` of this task, or None; the server exists then.
+      departures: Called once the server is created; returns the task's `Departures`, or None.
     """
 
     def within(module: Any, **replaced: Any) -> Any:

@@ -1,8 +1,9 @@
 """Makes each worker of the modern runtime read the dataset that its own program creates.
 
 Programs shard their input by their task in TF_CONFIG. The chief creates the datasets of all
-workers, but its TF_CONFIG is that of another task. So each worker stores the dataset of its input
-function on its server, for the chief. The chief runs no steps, so the workers share its shard.
+workers, but its own TF_CONFIG names the chief. So each worker stores the dataset of its input
+function on its server, from which the chief reads it. The chief has a shard as well but runs no
+steps, so the workers divide that shard among themselves.
 """
 
 from __future__ import annotations
@@ -59,10 +60,12 @@ def _graph_of(dataset: Any) -> str:
 
 
 def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | None:
-    """Returns, on the chief, a function from a worker's index and their number to its dataset.
+    """Returns the argument `dataset` of the chief's step, which creates the dataset of a worker.
+
+    Returns None if the input is the same on all tasks and is no dataset.
 
     Raises:
-      UserError: The input of a worker differs from the chief's, and cannot be read there.
+      UserError: The input of a worker differs from the chief's, whose steps cannot read it.
       PeerError: A worker has not stored its dataset in time.
     """
     workers = [Task("worker", index) for index in server.cluster.task_indices("worker")]
@@ -109,7 +112,7 @@ def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | No
 
 
 def _entries(server: Server, workers: list[Task]) -> dict[Task, dict[str, str]]:
-    """Returns the entries of the workers; waits for workers that have not stored theirs yet."""
+    """Returns what each worker has stored about its input; waits until all have stored it."""
     entries: dict[Task, dict[str, str]] = {}
 
     def check(task: Task) -> str | None:

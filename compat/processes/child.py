@@ -51,7 +51,7 @@ class Command:
 class Watchdog:
     """Kills process groups if the launcher ends without doing so, as after SIGKILL.
 
-    A group is watched from when it writes its number to the pipe `fileno` until `leave`. A small
+    A new group writes its number to the pipe `fileno`, and is watched until `leave`. A small
     process waits for the end of the pipe, whose writing end only the launcher holds. Unlike
     PR_SET_PDEATHSIG of Linux, this works on macOS as well, and reaches grandchildren.
     """

@@ -81,11 +81,11 @@ def run_main(
 
 
 def exit_at_once(error: BaseException) -> None:
-    """Ends the process at once by a `UserError` or `PeerError`, without destructors.
+    """Reports a `UserError` or `PeerError` and exits without destructors; else returns.
 
     A server that was destroyed during an update has been seen to send a NaN to other tasks. And a
-    call that still waits for a lost task may abort Python's exit. Log folders are released, so that
-    an empty one that this process has created is removed. Returns for other errors.
+    call that still waits for a lost task may abort Python's exit. Log folders are released first,
+    which removes an empty one that this process has created.
     """
     if isinstance(error, _LINES):
         exit_code = report(error)

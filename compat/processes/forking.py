@@ -46,7 +46,10 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def read_early(env: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables of `env` that all programs of one `ForkServer` have to share."""
+    """Returns the variables of `env` that are read while Python and TensorFlow load.
+
+    All programs of one `ForkServer` share them, since it loads TensorFlow only once.
+    """
     return {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
 
 

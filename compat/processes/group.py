@@ -188,10 +188,10 @@ class ProcessGroup:
                 self._announce(f"{reason}; the others continue")
 
     def _alone(self) -> str:
-        """Returns a phrase for a message of a restart: commands that have ended with exit code 0.
+        """Returns a phrase that names the commands without which a command is restarted.
 
-        The restarted command runs without them, since they are not started again. Empty if
-        there are none; commands in `servers`, `last` and `beside` are not named.
+        These have ended with exit code 0, and are not started again. Returns "" if there are none.
+        Commands in `servers`, `last` and `beside` are not named.
         """
         helps = {*self.servers, *self.last, *self.beside}
         ended = [c.name for c in self._children if c.returncode == 0 and c.name not in helps]

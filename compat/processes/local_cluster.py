@@ -58,7 +58,7 @@ class LocalCluster(ContextManager["LocalCluster"]):
         env: Mapping[str, str] | None = None,
         **options: Any,
     ) -> list[Command]:
-        """Returns the command of each task; the options are those of the function `commands`."""
+        """Returns the command of each task; `options` are those of this module's `commands`."""
         all_commands = commands(self.hosts, words, env, gpus=visible_gpus(os.environ), **options)
         ports = {f"{task.job} {task.index}": port for task, port in self._ports.items()}
         return [self._with_port(command, ports.get(command.name)) for command in all_commands]
@@ -74,7 +74,8 @@ class LocalCluster(ContextManager["LocalCluster"]):
     ) -> int:
         """Runs commands in a `ProcessGroup` with these options; returns the exit code.
 
-        Commands that `fork_server` can start load TensorFlow once; it is closed at the end.
+        The `fork_server` loads TensorFlow once for all commands that it can start, and is closed at
+        the end.
         """
         # The port of a restarted task is still reserved, if ports can be shared.
         shared = all(port.share() for port in self._ports.values())

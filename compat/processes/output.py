@@ -38,7 +38,7 @@ def without_hidden(line: bytes) -> bytes:
 def terminal_columns(stream: TextIO) -> int | None:
     """Returns the columns of the terminal that shows a stream, or None without a terminal.
 
-    Returns 0 if the stream is itself the terminal, which then knows its columns.
+    Returns 0 if the stream is itself a terminal, whose columns can be read whenever needed.
     """
     if stream.isatty():
         return 0

@@ -19,11 +19,11 @@ _AT_ONCE_SECS = 10.0
 class Restarts:
     """Counts the restarts of each task; a task may have `most` restarts by its own fault.
 
-    If a task ends because it has lost another one, that is not its own fault. Its restart is not
-    counted if another task has had a counted restart since this task's last failure. The tasks
-    `beside`, which no other task needs, do not excuse others. Each counted restart excuses each
-    other task at most once, so tasks that keep losing each other are given up, too. `is_retryable`
-    returns whether a task that ended with an exit code may succeed in another start.
+    A restart is not counted if the task has lost a peer, and another task has had a counted restart
+    since this task's previous failure. So a counted restart excuses each other task at most once,
+    and tasks that keep losing each other are given up, too. Tasks in `beside`, which no other task
+    needs, excuse none. `is_retryable` returns whether a task that ended with an exit code may
+    succeed in another start.
     """
 
     most: int

@@ -108,10 +108,11 @@ class _BeforeDeath:
         return [signum for signum in both if signal.getsignal(signum) == self._handle]
 
     def _block(self) -> None:
-        """Blocks these signals during a fork, since a child would write to this pipe or lose them.
+        """Blocks the signals that this object handles during a fork.
 
-        Signals of the program are not blocked, because Python ignores errors of handlers that run
-        when signals are unblocked.
+        A signal that arrived in the child just after the fork would be lost, or be written to this
+        process's pipe. Signals that the program handles are not blocked: when signals are
+        unblocked, Python runs their handlers and ignores the errors that these raise.
         """
         self._forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._own())
 

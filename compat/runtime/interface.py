@@ -99,9 +99,9 @@ class Runtime(abc.ABC):
         """Returns the saver of a program that has none of its own; None without variables."""
 
     def meet(self) -> None:  # noqa: B027 - Else each session waits for the tasks that it needs.
-        """Waits for all tasks of a cluster with a coordinator; by default, the first step does.
+        """Waits for all tasks now, not in the first step, if the cluster has a coordinator.
 
-        From then on the cluster has a coordinator, even if the program has no step.
+        After this call the cluster keeps its coordinator, even if the program has no step.
         """
 
     def before_session(self) -> None:  # noqa: B027 - Only a coordinator has a choice.
@@ -114,7 +114,11 @@ class Runtime(abc.ABC):
     def reach(
         self, server: Cluster, target: str, config: Any, graph: Any, everybody: bool
     ) -> tuple[str, Any]:
-        """Waits for the tasks that a session needs; returns the session's target and options."""
+        """Waits for the tasks that a session needs, or for all if `everybody`.
+
+        Returns:
+          The target and the options of the session.
+        """
 
     @abc.abstractmethod
     def waits_for_chief(self, is_chief: bool, target: str) -> bool:
@@ -122,7 +126,7 @@ class Runtime(abc.ABC):
 
     @abc.abstractmethod
     def opened(self, opening: Callable[[], Any], server: Cluster | None) -> Any:
-        """Returns the result of `opening()`; raises if that would wait for ever for a lost peer."""
+        """Returns the result of `opening()`; raises if it would wait forever for a lost peer."""
 
     def begin(self, session: Any) -> None:  # noqa: B027 - Only the modern runtime has to know.
         """Prepares a session, whose variables have values, for its first call."""
@@ -180,7 +184,7 @@ class _Averaging:
         self._runtime, self._optimizer, self._replicas = runtime, optimizer, replicas
 
     def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
-        """Returns an operation that adds a replica's gradients; the last one also updates."""
+        """Returns an operation that adds gradients; the last call of an update applies the mean."""
         return self._runtime.apply_mean(self._optimizer, self._replicas, pairs, global_step, name)
 
 
@@ -372,8 +376,8 @@ def step(
 
     Raises:
       UserError: the function does not return a dict of tensors; or, in a cluster on the modern
-        runtime, the step calls Python (`tf.py_func`), or is created outside of `with
-        compat.device(...)`, or uses a variable that is.
+        runtime, the step calls Python (`tf.py_func`), or the step or a variable that it uses is
+        created outside of `with compat.device(...)`.
     """
     return current_runtime().step(
         StepDefinition(function, signature, per_worker_data, on_coordinator, dataset, updates)

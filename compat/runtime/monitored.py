@@ -35,8 +35,8 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     hooks run unchanged. A hook fetches a value of a step as `step["loss"]`, the global step as
     `tf1.train.get_global_step()`, and `tf1.summary` operations inside a step by `SummarySaverHook`.
 
-    Before the hooks of a chief that saves end, it waits for the trainers that still make updates,
-    unless they are lost, so that its last checkpoint has all updates.
+    Before a chief that saves checkpoints ends its hooks, it waits for the trainers that still make
+    updates, unless they are lost. So its last checkpoint has all updates.
 
     Checkpoints are saved by a `compat.Saver`, unless the scaffold has another saver: only the chief
     writes them, and it refuses NaN or infinity in a trainable variable. A chief that saves
@@ -52,10 +52,9 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
       `PeerError`; started again, it resumes from the last checkpoint, as with a `Supervisor`.
     - A serving task returns when the run is over: its hooks are not called.
     - `run` of a step keeps all workers busy: it returns the values of a call that was scheduled
-      earlier. If a hook fetches values that depend on the step, they are computed by its call, and
-      `run` waits for that call. So a hook that does so at each call, as `NanTensorHook` does, makes
-      the workers take turns. Values that depend on variables alone are read when all scheduled
-      steps are done.
+      earlier. If a hook fetches values of the step, `run` waits for the call that computes them. So
+      a hook that fetches such values at each call, as `NanTensorHook` does, makes the workers take
+      turns. Values that depend on variables alone are read when all scheduled steps are done.
     - The global step is the number of scheduled steps, so `StopAtStepHook` stops at exactly that
       step; reading or saving variables waits until the scheduled steps are done.
     - Calls of steps take no `RunOptions`.
@@ -64,8 +63,8 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
       save_graph_def: as in TensorFlow 2.3 and later.
 
     Raises:
-      UserError: the checkpoints are of another model, or nothing names them; or another process
-        saves checkpoints to the folder.
+      UserError: the checkpoints are of another model, or the file `checkpoint` does not name them;
+        or another process saves checkpoints to the folder.
       PeerError: a peer did not start, or was lost and has not returned.
     """
     if save_summaries_steps is _USE_DEFAULT and save_summaries_secs is _USE_DEFAULT:

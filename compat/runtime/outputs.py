@@ -92,8 +92,8 @@ def check_inputs(names: Sequence[str], missing: Sequence[str]) -> None:
 def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], Any]) -> Packed:
     """Packs the scalars of a step's function into one tensor, so that a call fetches once.
 
-    Operations among the outputs run first. If the outputs lack "global_step", the variable that the
-    second function returns is added. A warning names assignments that never run.
+    Operations among the outputs run first. If the outputs lack "global_step", the value of the
+    variable that `global_step` returns is added. A warning names assignments that never run.
     """
     key = tf1.GraphKeys.SUMMARIES
     earlier = len(tf1.get_collection(key))

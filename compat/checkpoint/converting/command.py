@@ -186,7 +186,7 @@ def _expanded(
 ) -> Mapping[str, str]:
     """Returns the old name of each variable that `renames` determine, by its new name.
 
-    A pair of names precedes all patterns, and a pattern precedes the later ones.
+    A pair of names takes precedence over patterns, and a pattern over those after it.
     """
     exact = {rename.new: rename.old for rename in renames if "*" not in rename.old}
     for rename in renames:

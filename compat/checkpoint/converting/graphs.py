@@ -69,10 +69,9 @@ class Graph:
         return [node.name for node in placeholders if node.name in wanted]
 
     def outputs(self) -> list[str]:
-        """Returns the operations at the ends of the model, as far as placeholders determine them.
+        """Returns the operations that compute the outputs of the model from its placeholders.
 
-        These depend on placeholders, and no other operation uses their results, except to train,
-        to save or to summarize.
+        No other operation uses their results, except those that train, save or summarize.
         """
         nodes = self.nodes
         fed = self._after(name for name, node in nodes.items() if node.op in _PLACEHOLDERS)
@@ -130,7 +129,7 @@ def read(path: str) -> Graph:
 
 
 def with_constants(graph: Graph, values: Mapping[str, str]) -> Graph:
-    """Returns the graph with constants for the placeholders in `values`, numbers as text."""
+    """Returns the graph with the placeholders in `values` replaced by constants, given as text."""
     meta = tf1.MetaGraphDef()
     meta.CopyFrom(graph.meta)
     nodes = {node.name: node for node in meta.graph_def.node}

@@ -162,7 +162,7 @@ def _foreign(path: str, where: str, what: str) -> UserError:
 
 
 def _groups(file: Any) -> dict[str, list[str]]:
-    """Returns the numbers of the variables in each group of a file."""
+    """Returns the variables in each group of a file, which are named by numbers: ["0", "1"]."""
     groups: dict[str, list[str]] = collections.defaultdict(list)
 
     def visit(name: str, item: Any) -> None:
@@ -214,7 +214,7 @@ def _layers(
 
 
 def _rate(values: Values) -> float | None:
-    """Returns the learning rate; None if a schedule, which files do not have, computes it."""
+    """Returns the learning rate; None if a schedule computes it, since files do not store that."""
     rate = values.get(f"{_OPTIMIZER}/1")
     return float(rate) if rate is not None and rate.shape == () else None
 
@@ -240,9 +240,10 @@ def _slots(values: Values, optimizer: str, layers: Sequence[Sequence[Layer]]) ->
 def _order(
     shapes: Sequence[tuple[int, ...]], values: Values, layers: Sequence[Sequence[Layer]]
 ) -> list[str]:
-    """Returns the variables in the order of layers that has the `shapes` of the slots.
+    """Returns the names of the variables in the order in which the file has the optimizer's slots.
 
-    Returns [] unless exactly one order has these shapes.
+    The file does not name the order of the layers. It is the order in which the variables have the
+    `shapes` of the slots; if several orders or none have them, this returns [].
     """
 
     def fits(layer: Layer, at: int) -> bool:
@@ -250,9 +251,9 @@ def _order(
 
     @functools.lru_cache(maxsize=None)
     def orders(taken: tuple[int, ...], at: int) -> tuple[tuple[str, ...], ...]:
-        """Returns up to two orders of the layers left, with the shapes from index `at` on.
+        """Returns up to two orders of the remaining layers that fit the shapes from index `at` on.
 
-        `taken` is the number of layers of each class that come before.
+        `taken` is the number of layers of each class that are already in the order.
         """
         if all(count == len(layer) for count, layer in zip(taken, layers)):
             return ((),) if at == len(shapes) else ()

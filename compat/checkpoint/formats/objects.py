@@ -89,8 +89,8 @@ def known(path: str, values: Values) -> Stored:
 def keyed(like: Stored, values: Values) -> Values:
     """Returns the entries of a checkpoint that the program of `like` can restore, by key.
 
-    They are `values`, under the keys that `like` has for their names, and the other entries of
-    `like`, such as its object graph.
+    `values` are stored under the keys that `like` has for these names. All other entries, such as
+    the object graph, are copied from `like`.
     """
     reader = tf.train.load_checkpoint(like.path)
     every = {like.keys[name]: value for name, value in values.items()}

@@ -249,9 +249,9 @@ def call_monitor(
     """Returns a function to poll during a call into TensorFlow; it raises `PeerError` on a loss.
 
     A parameter server that refuses connections is lost. A task that does not answer is reported,
-    and is lost after the timeout, since TensorFlow might wait for it for ever. With `workers`, the
-    call also needs the workers; the coordinator replaces one that refuses connections. If no task
-    is lost, `then` is called.
+    and is lost after the timeout, since TensorFlow might wait for it for ever. With `workers`, this
+    also applies to workers that do not answer; the coordinator replaces those that refuse
+    connections. If no task is lost, the function calls `then`.
     """
     began, spec = time.monotonic(), cluster.cluster
     servers = diagnosis.parameter_servers(spec)

@@ -17,7 +17,7 @@ class Coordinated:
         return bool(self.coord.should_stop())
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks every thread to stop; `stop` raises `ex`, an error or `sys.exc_info()`, again."""
+        """Asks every thread to stop; `stop` then raises `ex`, an error or a `sys.exc_info()`."""
         if isinstance(ex, BaseException):
             # The traceback is passed, because TensorFlow would look for one in `sys.exc_info()`.
             ex = (type(ex), ex, ex.__traceback__)

@@ -29,7 +29,7 @@ _TRAINS, _LEFT = "trains", "left"
 
 
 class Departures:
-    """The announcements of trainers to the chief, the first trainer, where each runs a program.
+    """The announcements of the trainers to the chief, if each trainer runs the program itself.
 
     Args:
       place: target and task of the server that holds the entries.
@@ -55,11 +55,11 @@ class Departures:
         gives_up: Callable[[], bool] = lambda: False,
         absent_secs: float = GRACE_SECS,
     ) -> bool:
-        """Blocks the chief until no other makes updates; returns whether one still did.
+        """Blocks the chief until no other trainer makes updates; returns whether one still did.
 
         A trainer is lost if its port is closed for a few seconds, or if it does not answer for a
         minute; the chief does not wait for it. A trainer that has not begun has `absent_secs` to do
-        so. `gives_up` is called repeatedly. A line names the trainers that may begin later.
+        so; `say` logs which trainers may begin later. The wait ends when `gives_up` returns true.
         """
         if not self.is_chief:
             return False

@@ -41,9 +41,9 @@ def peer_error(
 ) -> PeerError | None:
     """Returns the `PeerError` that caused an error of TensorFlow, or None.
 
-    The program and file systems raise errors of the same classes. If all peers answer, and
-    TensorFlow does not report a loss, no peer caused the error. TensorFlow's message also mentions
-    `own`, this task, which has noticed the loss.
+    The class of the error is not enough, since the program and file systems raise the same ones. So
+    this probes the peers. If all answer, and the message does not report a loss, no peer caused
+    the error. `own` is this task: the message may mention it, but it is not the lost peer.
     """
     errors = tf1.errors
     # Workers that make each update together get the last two of these errors.

@@ -56,7 +56,8 @@ def reason_not_met(address: str, task: Task, run: str) -> str | None:
 def reason_not_member(address: str, task: Task, run: str, declares: bool = True) -> str | None:
     """Returns why `task` of this run is not at an address; None if it is.
 
-    A server without an entry may be a member, unless servers `declare` their run from the start.
+    A server without an entry may be a member, unless `declares` is true: servers then have one
+    from the start.
     """
     reason = probe.reason_not_serving(address)
     if reason is not None:

@@ -115,8 +115,8 @@ class SuccessfulExit:
 def at_exit(function: Callable[[BaseException | None], None]) -> None:
     """Calls `function` when this process exits, with the error that Python shows then, or None.
 
-    It may be called twice. It is called in a child process of `multiprocessing`, too, which has no
-    `atexit` in older releases of Python, but not in one that this process forks.
+    It may be called twice. This also works in a child process of `multiprocessing`, where older
+    releases of Python do not run `atexit`. A child that this process forks does not call it.
     """
     owner = os.getpid()
 

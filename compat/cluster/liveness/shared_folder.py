@@ -2,8 +2,8 @@
 
 Each task stores the path of its folder on its own server. The chief writes a marker file with a
 random name to its folder, makes each server read that name under the path that is stored there, and
-stores the result on all servers. Servers answer even if their tasks are busy. A task that returns
-reads the result from the parameter servers.
+stores the result on all servers. Servers answer even if their tasks are busy. A task that is
+restarted during training reads the result from the parameter servers.
 """
 
 from __future__ import annotations

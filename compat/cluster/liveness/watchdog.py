@@ -65,7 +65,7 @@ def run_with_watchdog(
 
 @contextlib.contextmanager
 def connected(target: str, graph: Any, config: Any) -> Iterator[tf1.Session]:
-    """Opens a session, and closes it in time; its own `with` waits 30 s for a lost server."""
+    """Opens a session that closes within seconds; a plain `with` waits 30 s for a lost server."""
     session = tf1.Session(target, graph=graph, config=config)
     try:
         yield session
@@ -76,7 +76,7 @@ def connected(target: str, graph: Any, config: Any) -> Iterator[tf1.Session]:
 def close_session(close: Callable[[], Any], patience: float = CLOSE_SECS) -> None:
     """Closes a session; leaves the call behind if it takes longer than `patience` seconds.
 
-    An error of `close` is ignored, because the failed call has reported the loss.
+    An error of `close` is ignored, because an earlier call of the session has reported the loss.
     """
     outcome = submit(close)
     if not futures.wait([outcome], timeout=patience).done:

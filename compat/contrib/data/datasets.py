@@ -27,7 +27,7 @@ class Dataset(tf1.data.Dataset, metaclass=_Kind):
 
 
 def sloppy_interleave(map_func: Any, cycle_length: int, block_length: int = 1) -> Any:
-    """Interleaves datasets in the order in which their elements are ready."""
+    """Returns a transformation that interleaves datasets as soon as elements are ready."""
     return tf1.data.experimental.parallel_interleave(
         map_func, cycle_length, block_length, sloppy=True
     )
@@ -57,10 +57,10 @@ def _buffered(mapping: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _applied(name: str) -> Callable[..., Any]:
-    """Returns a method for the operation `name`, which some releases have only as a function.
+    """Returns a dataset method for `name`, which some releases have only as a function.
 
-    `Dataset.apply` returns a dataset with `make_one_shot_iterator`, which those of TensorFlow 2
-    lack.
+    The method calls `Dataset.apply`, since only the datasets that this returns have
+    `make_one_shot_iterator`; other datasets of TensorFlow 2 lack it.
     """
     today = getattr(tf1.data.Dataset, name, None)
 
@@ -73,7 +73,7 @@ def _applied(name: str) -> Callable[..., Any]:
 
 
 def _install() -> None:
-    """Adds the methods to the datasets of `tf.data` in this process."""
+    """Adds the methods of `tf.contrib.data` to the datasets of `tf.data` in this process."""
     kind: Any = tf1.data.Dataset
     kind.map = _buffered(kind.map)
     for name in ("dense_to_sparse_batch", "group_by_window", "ignore_errors", "unbatch"):

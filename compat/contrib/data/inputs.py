@@ -11,7 +11,7 @@ _lookup: Any = importlib.import_module(tf1.lookup.StaticHashTable.__module__)
 
 
 def _method(name: str, **fixed: Any) -> Callable[..., Any]:
-    """Returns a transformation, a function, that calls a method of `tf.data`."""
+    """Returns a function that makes a transformation, which calls the method `name` of datasets."""
 
     def function(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         return lambda dataset: getattr(dataset, name)(*args, **fixed, **kwargs)
@@ -26,7 +26,7 @@ enumerate_dataset = _method("enumerate")
 
 
 def assert_element_shape(expected_shapes: Any) -> Callable[[Any], Any]:
-    """Sets the shapes of a dataset's elements, which must be compatible."""
+    """Returns a transformation that sets elements' shapes, with which the known ones must agree."""
 
     def set_shape(*element: Any) -> Any:
         values = element if len(element) > 1 else element[0]
@@ -38,7 +38,7 @@ def assert_element_shape(expected_shapes: Any) -> Callable[[Any], Any]:
 
 
 def _of_mapping(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that accepts the vocabulary as `mapping`."""
+    """Returns `function`, which creates a table, with `mapping` as the name of its vocabulary."""
 
     def table(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
         return function(kwargs.pop("vocabulary_list", mapping), *args, **kwargs)

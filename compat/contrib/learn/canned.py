@@ -17,7 +17,7 @@ _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
 
 
 class _Counting(Around):
-    """An optimizer that counts its own steps."""
+    """An optimizer that increments the global step after each update."""
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
         with tf1.control_dependencies([self._opt.apply_gradients(*args, **kwargs)]):
@@ -118,7 +118,7 @@ class _Regressor(_Canned):
 
 
 def _canned(kind: str, order: tuple[str, ...], **optimizers: Any) -> Any:
-    """Returns the class `kind`, whose positional arguments are `order` as until TensorFlow 1.15."""
+    """Returns the estimator class `kind`; `order` names its positional arguments, as until 1.15."""
     base = _Classifier if kind.endswith("Classifier") else _Regressor
     return type(kind, (base,), {"_kind": kind, "_order": order, "_optimizers": optimizers})
 

@@ -127,7 +127,7 @@ class BaseEstimator:
         return self._predictions(self._default(outputs), x, input_fn, batch_size, as_iterable)
 
     def _default(self, outputs: Sequence[str] | None) -> Callable[[Any], Any]:
-        """Returns a function from the outputs of the model to a prediction."""
+        """Returns a function that selects the `outputs` of a prediction; None selects all."""
         if outputs is None:
             return lambda prediction: prediction
         keys = list(outputs)
@@ -190,7 +190,7 @@ def ModelFnOps(*args: Any, **kwargs: Any) -> Any:
 
 
 def _signature(labels: Any) -> Callable[[], Any]:
-    """Returns a function that makes a placeholder for such labels, of any batch size."""
+    """Returns a function that makes a placeholder for labels like these, but of any batch size."""
     if isinstance(labels, tf1.SparseTensor):
         return functools.partial(tf1.sparse_placeholder, labels.dtype)
     shape = None if labels.shape.rank is None else [None, *labels.shape[1:]][: labels.shape.rank]

@@ -24,7 +24,7 @@ class ExportStrategy(collections.namedtuple("ExportStrategy", ["name", "export_f
 
 
 def InputFnOps(features: Any, labels: Any = None, default_inputs: Any = None) -> Any:
-    """Returns the serving input receiver of `tf.estimator` for the inputs of a serving function."""
+    """Returns the `ServingInputReceiver` of `tf.estimator` for these inputs; ignores `labels`."""
     return tf_estimator.export.ServingInputReceiver(features, default_inputs or features)
 
 

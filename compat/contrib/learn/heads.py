@@ -15,7 +15,7 @@ _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
 
 
 def _averaging(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that makes a head whose loss is the mean over the batch by default."""
+    """Returns `function`, which makes a head, with the mean over the batch as the default loss."""
     return functools.partial(function, loss_reduction=_MEAN)
 
 

@@ -59,7 +59,7 @@ class MetricSpec:
 
 
 def tensor(predictions: Mapping[str, Any], key: str | None) -> Any:
-    """Returns predictions by key; without one "class_ids", else "predictions", else the first."""
+    """Returns predictions by key; if None, "class_ids", else "predictions", else the first."""
     if key is None:
         known = ("class_ids", "predictions", *predictions)
         return predictions[next(name for name in known if name in predictions)]
@@ -77,7 +77,8 @@ def output(prediction: Mapping[str, Any], key: str) -> Any:
 def with_metrics(core: Any, metrics: Any) -> Any:
     """Returns the estimator `core` with more metrics.
 
-    `metrics` has functions or `MetricSpec`s, by name or by a pair: name and key of the prediction.
+    The keys of `metrics` are names, or pairs of a name and the key of a prediction. The values are
+    functions or `MetricSpec`s.
     """
     if not metrics:
         return core

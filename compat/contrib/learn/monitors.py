@@ -47,7 +47,7 @@ class BaseMonitor(tf1.train.SessionRunHook):
 
 
 class EveryN(BaseMonitor):
-    """Monitor with callbacks at each of the first steps, and at every n-th step after them."""
+    """Monitor with callbacks at the first `first_n_steps` steps, then every `every_n_steps`."""
 
     def __init__(self, every_n_steps: int = 100, first_n_steps: int = 1) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class EveryN(BaseMonitor):
 
 
 class ValidationMonitor(EveryN):
-    """Evaluates each new checkpoint; stops after `early_stopping_rounds` without improvement."""
+    """Evaluates new checkpoints; stops after `early_stopping_rounds` steps without improvement."""
 
     def __init__(
         self,

@@ -173,7 +173,8 @@ class Experiment:
         """Evaluates and exports new checkpoints until one has reached the step `train_steps`.
 
         It also ends when `continuous_eval_predicate_fn` returns False. This function receives the
-        metrics, at first None, and the path of the checkpoint if it has such a parameter.
+        metrics, None at first, and {} if there was no new checkpoint. If it has a parameter
+        `checkpoint_path`, it also receives the path of the last checkpoint.
         """
         proceed: Any = continuous_eval_predicate_fn or (lambda eval_results: True)
         takes_path = "checkpoint_path" in inspect.signature(proceed).parameters

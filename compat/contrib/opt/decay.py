@@ -8,7 +8,7 @@ from compat._tensorflow import tf1
 
 
 class DecoupledWeightDecayExtension:
-    """Multiplies variables by 1 - `weight_decay` before an update; embeddings only in used rows.
+    """Multiplies variables by 1 - `weight_decay` before an update; of embeddings, the used rows.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019.
     """

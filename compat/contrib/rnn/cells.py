@@ -43,8 +43,8 @@ def _like_rnncell(cell: Any) -> bool:
 def separate(cell: Any) -> Any:
     """Returns a copy of a cell that creates its own variables.
 
-    Tensors are shared. Later copies are made from the first copy, since the cell may have been
-    built.
+    Tensors are shared. The first call keeps a copy, and all copies are made from that one, since
+    the cell itself may have been built, and have variables, when it is copied again.
     """
     if cell not in _unbuilt:
         _unbuilt[cell] = copy.deepcopy(cell, dict(_shared(cell)))
@@ -71,7 +71,7 @@ class _Kind(_kind):
 
 
 class RNNCell(_cells.RNNCell, metaclass=_Kind):
-    """Accepts subclasses whose constructor does not call this one, as before 1.2."""
+    """Accepts subclasses whose constructor does not call that of `RNNCell`, as before 1.2."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Initializes the layer here, since the subclass may not do so."""
@@ -87,7 +87,7 @@ def _is_size(value: Any) -> bool:
 def _ignoring_input_size(base: Any, place: int) -> Any:
     """Returns a subclass of a cell that ignores `input_size`, an argument until 0.12.
 
-    By position, `place` other arguments are between `num_units` and it.
+    `place` is the number of positional arguments between `num_units` and `input_size`.
     """
 
     class Cell(base):
@@ -108,9 +108,10 @@ LSTMCell: Any = _ignoring_input_size(_cells.LSTMCell, 0)
 
 
 class MultiRNNCell(_cells.MultiRNNCell):
-    """Copies a cell that is given several times, as in `[cell] * layers`.
+    """Gives each layer its own weights; to do so, copies a cell that is given several times.
 
-    Until 1.0 each layer had its own weights; in later releases the layers share them.
+    Until 1.0 layers made by `[cell] * layers` had their own weights; in later releases they share
+    them.
     """
 
     def __init__(self, cells: Sequence[Any], *args: Any, **kwargs: Any) -> None:

@@ -59,7 +59,7 @@ class ConvLSTMCell(cells.RNNCell):
     output_size = property(lambda self: self._output_size)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the output, and the state, which contains it."""
+        """Returns the output, and the next state, which contains the output."""
         cell, hidden = state
         values = tf1.concat([inputs, hidden], axis=-1)
         channels = 4 * self._channels

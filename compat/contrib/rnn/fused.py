@@ -61,7 +61,7 @@ class LSTMBlockCell(cells.LSTMCell):
         _build(self, int(inputs_shape[1]), self.output_size, self._use_peephole)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """Returns the output, [batch, units], and the state, which contains it."""
+        """Returns the output, [batch, units], and the next state, which contains the output."""
         cells, outputs = _run(self, inputs[tf.newaxis], 1, state, *self._options)
         return outputs[0], tf1.nn.rnn_cell.LSTMStateTuple(cells[0], outputs[0])
 

@@ -45,7 +45,7 @@ def _masked(memory: Any, lengths: Any, check: bool) -> Any:
 class _BaseAttentionMechanism(AttentionMechanism):
     """Attention to a memory `[batch, time, ...]`, with a layer for the memory and one for queries.
 
-    The function of probabilities receives the score and the state, both float32 `[batch, time]`.
+    `probability_fn` receives the score and the state, both float32 `[batch, time]`.
     """
 
     def __init__(

@@ -127,7 +127,7 @@ class BeamSearchDecoder(Decoder):
         return output, state, inputs, state.finished
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """Returns the symbols of each beam, and the last state, with the lengths of beams."""
+        """Returns the symbols of each beam, and the last state, which has the beams' lengths."""
         lengths, parents = final_state.lengths, outputs.parent_ids
         longest = tf1.cast(tf1.reduce_max(lengths, 1), tf1.int32)
         ids = gather_tree(outputs.predicted_ids, parents, longest, self._end_token)
@@ -189,7 +189,7 @@ class BeamSearchDecoder(Decoder):
         return log_probs + tf1.expand_dims(coverage, 2)
 
     def _attended(self, state: Any) -> Any:
-        """Returns the total attention to each position, `[batch, beam, time]`, if it is scored."""
+        """Returns the attention to each position, `[batch, beam, time]`; None without a penalty."""
         weight = self._coverage_penalty_weight
         if not isinstance(weight, tf1.Tensor) and weight == 0.0:
             return None
@@ -205,7 +205,7 @@ class BeamSearchDecoder(Decoder):
 
     @staticmethod
     def _is_whole(value: Any, least: int) -> bool:
-        """Returns whether a part of the state has no entry per beam."""
+        """Whether a part of the state is common to all beams: an array, or a rank below `least`."""
         if isinstance(value, tf1.TensorArray):
             return True
         if value.shape.ndims is None:
@@ -244,8 +244,8 @@ class BeamSearchDecoder(Decoder):
     def _sorted(self, value: Any, parents: Any, lengths: Any) -> Any:
         """Returns an array over time as one tensor, in the order of the final beams.
 
-        An array of elements with other sizes is returned unchanged. So is `[batch * beam, size]` if
-        both are known, as in 1.15.
+        As in 1.15, an array is returned unchanged if its elements have a known number of rows other
+        than batch * beam, or a known second dimension.
         """
         if not isinstance(value, tf1.TensorArray) or not value.element_shape.ndims:
             return value

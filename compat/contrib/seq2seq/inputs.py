@@ -12,7 +12,7 @@ nest = tf1.nest
 
 
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
-    """Returns a function that embeds symbols, from a function or from the rows of a variable."""
+    """Returns `embedding` if it is a function, or else a function that looks up its rows."""
     return embedding if callable(embedding) else lambda ids: tf1.nn.embedding_lookup(embedding, ids)
 
 

@@ -10,9 +10,9 @@ from compat._tensorflow import tf1
 
 
 def _cross_entropy(logits: Any, targets: Any, function: Callable[..., Any] | None) -> Any:
-    """Returns the loss of each example, by default softmax, float32 `[batch]`.
+    """Returns the loss of each example, float32 `[batch]`; by default softmax cross-entropy.
 
-    `function` is called with (inputs, labels) or (labels, logits), by the names of its parameters.
+    The names of `function`'s parameters decide whether it gets the logits or the labels first.
     """
     if function is None:
         return tf1.nn.sparse_softmax_cross_entropy_with_logits(
@@ -39,7 +39,8 @@ def sequence_loss_by_example(
     """Returns the weighted loss of each sequence, in nats, float32 `[batch]`.
 
     For each time step, logits are float32 `[batch, symbols]`, targets integers `[batch]`, and
-    weights float32 `[batch]`. The average is the sum divided by the sum of the weights.
+    weights float32 `[batch]`. With `average_across_timesteps`, the loss of a sequence is divided by
+    the sum of its weights.
     """
     if not len(logits) == len(targets) == len(weights):
         raise ValueError(
@@ -66,7 +67,7 @@ def sequence_loss(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns the sum of `sequence_loss_by_example`, by default divided by the batch; a scalar."""
+    """Returns the sum of `sequence_loss_by_example`, by default divided by the batch size."""
     with tf1.name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
         losses = sequence_loss_by_example(
             logits, targets, weights, average_across_timesteps, softmax_loss_function
@@ -90,8 +91,9 @@ def sequence_loss_3d(
 ) -> Any:
     """Returns the weighted loss in nats: `tf.contrib.seq2seq.sequence_loss`.
 
-    Logits are float32 `[batch, time, symbols]`, targets and weights `[batch, time]`. Averages are
-    divided by the sum of the weights, sums by the number of nonzero weights.
+    Logits are float32 `[batch, time, symbols]`, targets and weights `[batch, time]`. To average,
+    the summed loss is divided by the sum of the weights. With `sum_over_*`, TensorFlow divides it
+    by the number of nonzero weights.
     """
     with tf1.name_scope(name, "sequence_loss", [logits, targets, weights]):
         symbols = tf1.shape(logits)[2]

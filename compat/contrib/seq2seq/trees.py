@@ -58,7 +58,10 @@ def gather_tree(
 
 
 def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Any:
-    """Returns the values of all steps, `[time, batch * beam, ...]`, in the order of final beams."""
+    """Reorders the values of each step, so that each final beam has those of its ancestors.
+
+    The argument `t` and the result are `[time, batch * beam, ...]`.
+    """
     shape = tf1.shape(parent_ids)
     time, batch, beams = shape[0], shape[1], shape[2]
     positions = tf1.zeros_like(parent_ids) + tf1.range(beams)

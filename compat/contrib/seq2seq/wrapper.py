@@ -54,10 +54,11 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 
 class AttentionWrapper(cells.RNNCell):
-    """Feeds its input and the last attention to a cell; its output is the next attention.
+    """Wraps a cell, which receives its input together with the previous attention.
 
-    `attention_mechanism` is one mechanism or several. `attention_layer_size` has the widths of the
-    layers that combine the output of the cell and the attention.
+    The output is the new attention, or that of the cell if `output_attention` is false.
+    `attention_mechanism` is one mechanism or several; `attention_layer_size` is the width of the
+    layer that combines the cell's output and the attention, or one width for each mechanism.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class AttentionWrapper(cells.RNNCell):
         self._attention_layer_size = sum(widths)
 
     def _checked(self, batch_size: Any, values: Any) -> Any:
-        """Returns values, after comparing their batch size with those of the memories."""
+        """Returns `values`, after checking `batch_size` against the memories of the mechanisms."""
         checks = [
             tf1.assert_equal(
                 batch_size,

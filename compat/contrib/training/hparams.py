@@ -62,7 +62,10 @@ def parse_values(
 
 
 def _assignments(text: str) -> Iterator[tuple[str, int | None, Any]]:
-    """Yields the name, the index in it, and the word, or list of words, of each assignment."""
+    """Yields the name, the index (None without one) and the value of each assignment.
+
+    A value is text; a list in brackets is a list of texts.
+    """
     start = 0
     while start < len(text):
         match = _ASSIGNMENT.match(text, start)
@@ -90,7 +93,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter of the type of `value`, which may be a list with elements."""
+        """Adds a hyperparameter of the type of `value`; a list must not be empty."""
         if getattr(self, name, None) is not None or name in self._types:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         is_list = _is_list(value)

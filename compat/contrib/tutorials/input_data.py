@@ -44,8 +44,8 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> np.n
 class DataSet:
     """Images and labels in shuffled batches.
 
-    Before 1.1 the first epoch was in the order of the files, and an incomplete last batch was
-    dropped; since then the first epoch is shuffled as well, and a batch may span two epochs.
+    In TensorFlow before 1.1 the first epoch was in the order of the files, and an incomplete last
+    batch was dropped. Since then the first epoch is shuffled, too, and a batch may span two epochs.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ def ptb_raw_data(data_path: str | None = None) -> tuple[list[int], list[int], li
 def ptb_iterator(
     raw_data: Sequence[int], batch_size: int, num_steps: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yields inputs and targets, int32 `[batch_size, num_steps]`, as before 0.12."""
+    """Yields inputs and targets, int32 `[batch_size, num_steps]`, as in TensorFlow before 0.12."""
     words = np.array(raw_data, dtype=np.int32)
     length = len(words) // batch_size
     data = words[: batch_size * length].reshape(batch_size, length)

@@ -56,11 +56,11 @@ class _Kind:
     """Calls of a graph's sessions that have the same fetches, operations and feeds.
 
     Attributes:
-      shows: whether a program can tell by such a call which calls before it were made, since it
-        reads or writes variables or a queue of other programs, such as that which ends a server.
+      shows: whether such a call can show the program which earlier calls were made, since it uses
+        variables, or a queue that other programs use, for example to end a server.
       first: operations that run in each call at once, such as those that read from a queue.
       edges: tensors that the gathered operations take from `first`.
-      handlers: TensorFlow's handlers of the fetches of groups, by the number of calls.
+      handlers: by the number of calls in a group, TensorFlow's handler of the group's fetches.
       obstacle: the reason, as text, why calls are made alone; "" while they are gathered.
     """
 
@@ -113,7 +113,7 @@ class _Kind:
 
 
 def _runs_alone(op: Any) -> bool:
-    """Whether an operation runs in each call: it uses a queue, calls Python, or has a seed."""
+    """Whether each call runs an operation at once: it uses a queue, calls Python, or has a seed."""
     if draws(op):
         return bool(op.get_attr("seed") or op.get_attr("seed2"))
     handles = [tensor for tensor in op.inputs if is_handle(tensor) and lasts(tensor)]
@@ -126,7 +126,7 @@ def _is_shared_queue(op: Any) -> bool:
 
 
 def _is_of_machine(op: Any) -> bool:
-    """Whether an operation reads or writes state outside of variables, such as a file."""
+    """Whether an operation uses state outside of TensorFlow, such as a file."""
     arguments = [*op.op_def.input_arg, *op.op_def.output_arg]  # Those of savers are values.
     is_state = any(tensor.dtype == tf.resource for tensor in [*op.inputs, *op.outputs])
     is_state |= any(argument.is_ref for argument in arguments)
@@ -135,7 +135,7 @@ def _is_of_machine(op: Any) -> bool:
 
 
 def _is_of_variable(handle: Any) -> bool:
-    """Whether a tensor is the handle or reference of a variable, or of an assignment to one."""
+    """Whether a tensor refers to a variable, directly or as the result of an assignment to it."""
     while handle.op.type not in VARIABLES and any(map(is_handle, handle.op.inputs)):
         handle = next(filter(is_handle, handle.op.inputs))
     return handle.op.type in VARIABLES
@@ -214,9 +214,9 @@ class _Group:
             return private.run_handled(self.session, handlers[len(copies)], feed)
 
     def fail(self, behind: int) -> BaseException:
-        """Returns the error of the calls, which says that the calls behind it are not made.
+        """Returns the group's error, which tells how many calls after the failed one are not made.
 
-        Besides those of this group, these are the `behind` calls of the next group.
+        Calls of the next group, whose number is `behind`, are not made either.
         """
         self.error, self._rows = self.raised, []
         if isinstance(self.raised, tf1.errors.OpError):
@@ -314,7 +314,7 @@ class Ahead:
 
     @property
     def makes_group(self) -> bool:
-        """Whether a call on this thread is not one of the program, but one that makes a group."""
+        """Whether this thread is making a group, so that its calls are not the program's own."""
         return getattr(self._this_thread, "makes_group", False)
 
     @contextlib.contextmanager
@@ -327,7 +327,10 @@ class Ahead:
             self._this_thread.makes_group = False
 
     def look(self, group: _Group, cause: str) -> None:
-        """Makes a group because the program uses one of its values, which raises its error."""
+        """Makes a group because the program uses one of its values.
+
+        If the group fails, that value raises the error, so `finish` does not raise it again.
+        """
         with self._lock:
             if self.group is group:
                 self._finish(cause)
@@ -390,7 +393,7 @@ class Ahead:
     def _end_full(self) -> list[Callable[[], Any]]:
         """Waits until the full group is made; returns the functions to call afterwards.
 
-        Its error also ends the group behind it.
+        If the full group fails, the calls that were gathered after it fail with the same error.
         """
         group, behind = self._full, self.group
         if group is None:
@@ -410,7 +413,7 @@ class Ahead:
         return group.afterwards if group.error is None else []
 
     def _finish(self, cause: str) -> None:
-        """Makes the group here, after the full one."""
+        """Makes the calls gathered so far, on this thread, after those of the full group."""
         self._finish_full()
         group, self.group = self.group, None
         if group is None:
@@ -420,7 +423,7 @@ class Ahead:
             then()
 
     def _make_old_groups(self) -> None:
-        """Makes groups that have waited for a second, since a timer for each would cost time."""
+        """Polls for groups that have waited for a second, and makes them; timers cost more."""
         before = None
         while not self._is_at_end.wait(_WAIT_SECS / 2):
             group = self.group
@@ -488,7 +491,7 @@ def begin(most: int, after: int | None = None) -> None:
 
 
 def end(is_interrupted: bool = False) -> None:
-    """Makes the gathered calls, or drops them, and logs how many calls were gathered."""
+    """Makes the gathered calls and logs their number, or drops them if `is_interrupted`."""
     global _active
     if _active is None:
         return
@@ -537,7 +540,7 @@ def _finish(*_: Any) -> None:
 
 
 def makes_group() -> bool:
-    """Whether a call on this thread is not one of the program, but one that makes a group."""
+    """Whether this thread is making a group, so that its calls are not the program's own."""
     return _active is not None and _active.makes_group
 
 

@@ -116,9 +116,9 @@ class Chain:
         """Returns why copies would differ from calls made one after another; "" if they would not.
 
         A copy of a seeded random operation draws other numbers than a later call. At the end of the
-        data, the calls before have values, but copies would fail together. Copies of a loop of
-        TensorFlow 1.x would be one loop. A function with variables of several devices runs on all
-        of them.
+        data, separate calls return the values that are left, but all copies would fail together.
+        Copies of a loop of TensorFlow 1.x would become one loop. A function with variables of
+        several devices runs on all of them, but a copy of it would wait on only one.
         """
         handles = [tensor.name for tensor in outputs if tensor.dtype == tf.resource]
         if handles:
@@ -187,7 +187,11 @@ class Chain:
         self._body = body
 
     def _make_wait(self, nodes: Sequence[Any], operations: Any, waiting: set[str]) -> None:
-        """Makes stateful nodes, and readers of fed rows, wait for the previous copy."""
+        """Makes stateful nodes wait for the previous copy.
+
+        With `fails_in_order`, nodes that read the copy's inputs wait as well, so that no part of a
+        copy begins before the previous copy is done.
+        """
         self._waited = {  # The devices for which a copy's rows have waited, without a message.
             p.name: {d for d in self._stateful if shortened(d) == shortened(task_device(p.op))}
             for p in self._placeholders

@@ -15,10 +15,10 @@ _OWN_JOB = "program"
 
 
 def sees_variables_of_others() -> bool:
-    """Whether a process finds a server's variables that other processes have created (2.8 on).
+    """Whether a process finds a server's variables that other processes have created.
 
-    In TensorFlow 2.4 to 2.7 a server keeps the variables of each process apart. This checks for a
-    function that was added in the release that changed it.
+    TensorFlow 2.4 to 2.7 keep the variables of each process apart; 2.8 and later, which this
+    recognizes by a function that 2.8 added, do not.
     """
     return hasattr(tf.config.experimental, "enable_op_determinism")
 

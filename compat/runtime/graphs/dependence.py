@@ -75,7 +75,11 @@ class Dependence:
         return own_task != "" and self._homes.of(op) not in ("", own_task)
 
     def _begins(self, op: Any, local: set[str]) -> bool:
-        """Whether TensorFlow 2 stores some state, no matter which operations use it."""
+        """Whether TensorFlow 2 stores the state of an operation, whichever operations use it.
+
+        Stores all variables except those named in `local`, and other state that other tasks can
+        use.
+        """
         if not holds_state(op):
             return False
         if op.type in VARIABLES:

@@ -40,11 +40,11 @@ def operations(
 
 
 def filtered(config: Any, own: str, graph: Any) -> Any:
-    """Returns a copy of a session's options that lets it see only the tasks that it needs.
+    """Returns a copy of a session's options, with filters for the tasks that the session needs.
 
-    Without filters a session hangs if its chief has ended, or if it has lost another worker. The
-    worker `own` needs the parameter servers, which also have the queues of replicas, and the tasks
-    that the graph names, as in-graph replication does.
+    Without filters a session hangs if its chief has ended, or if another worker is lost. The worker
+    `own` needs the parameter servers, which also store the queues of replicas, and all other tasks
+    that devices in the graph name, as with in-graph replication.
     """
     changed = tf1.ConfigProto()
     if config is not None:

@@ -41,7 +41,7 @@ def draws(op: Any) -> bool:
 
 
 def can_be_lifted(op: Any) -> bool:
-    """Whether an operation draws the same numbers in a function as in a session."""
+    """Whether an operation can draw in a function: without a seed, or with the same numbers."""
     return op.type in _TWINS or not is_seeded(op.node_def)
 
 

@@ -12,7 +12,7 @@ _INPUTS = ("Dequeue", "GetNext", "ReaderRead", "RecordInput", "Unstage")
 
 
 def scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the nodes of the graph and of its functions, with a name for each."""
+    """Yields name and nodes of each function of a graph; first "" and the graph's own nodes."""
     yield "", graph_def.node
     for function in graph_def.library.function:
         yield function.signature.name, function.node_def
@@ -29,7 +29,7 @@ def is_input(kind: str) -> bool:
 
 
 def inputs(node: Any) -> Iterator[str]:
-    """Yields the names of the operations that a node waits for, as the node spells them."""
+    """Yields the names of the operations that a node waits for, without "^" and ":0"."""
     for name in node.input:
         yield name.lstrip("^").partition(":")[0]
 
@@ -37,8 +37,7 @@ def inputs(node: Any) -> Iterator[str]:
 def add(graph_def: Any, op: Any, names: Collection[str]) -> Any:
     """Adds the node of an operation to `graph_def`, a part of its graph; returns the node.
 
-    `names` are the operations of the part. The node waits for no others, and is colocated with
-    none.
+    Removes its colocations, and control inputs from operations that are not in `names`.
     """
     node = graph_def.node.add()
     node.CopyFrom(op.node_def)

@@ -126,7 +126,7 @@ def is_small(tensor: Any) -> bool:
 
 
 def _source(tensor: Any) -> str:
-    """Returns the name of a tensor, or of the variable whose initial read it is."""
+    """Returns the name of a tensor, or of the variable that it reads without waiting first."""
     op = tensor.op
     is_read = op.type == "ReadVariableOp" or (op.type == "Identity" and is_handle(op.inputs[0]))
     return str((op.inputs[0] if is_read and not op.control_inputs else tensor).name)
@@ -174,8 +174,8 @@ def _operation(name: str) -> str:
 def distinct_rows(gradient: Any) -> Any:
     """Returns a sparse gradient with each row once, summed, in order; a tensor unchanged.
 
-    `SparseConditionalAccumulator` expects such gradients. With others it may add the gradients of a
-    row where it should average them, depending on which gradient arrives first.
+    `SparseConditionalAccumulator` expects such gradients. If a gradient has a row twice, it may add
+    the gradients of the row instead of averaging them, depending on which gradient arrives first.
     """
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient

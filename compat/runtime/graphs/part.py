@@ -68,7 +68,7 @@ class Part:
         self.used = used
 
     def _run_first(self, needed: set[Any]) -> set[Any]:
-        """Returns the operations that TensorFlow's session runs first."""
+        """Returns the operations that TensorFlow's session runs before the lifted ones."""
         first = {
             op
             for op in needed - self._dependence.operations
@@ -96,7 +96,11 @@ class Part:
         return first
 
     def _draws_there(self, op: Any) -> bool:
-        """Whether a random operation draws on its own device, as for a table's initial values."""
+        """Whether a random operation is lifted, and not run by TensorFlow's session.
+
+        True in a branch or a loop, and for operations of another task, such as a table's initial
+        values.
+        """
         if private.is_in_branch_or_loop(op):
             return True
         return self._dependence.is_elsewhere(op) and draws.can_be_lifted(op)
@@ -130,10 +134,10 @@ def _is_reference_to_integers(tensor: Any) -> bool:
 
 
 def _describe_integers(op: Any, node: Any) -> None:
-    """Adds the full type of integers by reference, which functions need.
+    """Sets the full type of references to 32-bit integers, which functions need.
 
-    A function's 32-bit integers are in host memory. Since about 2.13 TensorFlow reads that from the
-    full type, which it sets for tensors and not for references.
+    A function's 32-bit integers are in host memory. Since about 2.13 TensorFlow finds such integers
+    by the full type, which it sets for tensors and not for references.
     """
     types = getattr(node, "experimental_type", None)
     if types is None or not any(_is_reference_to_integers(tensor) for tensor in op.outputs):
@@ -165,9 +169,9 @@ def function(part: Part, counters: Mapping[str, Any], device: str) -> Any:
 
     Args:
       part: a part of a graph.
-      counters: handles of the variables in which random operations count, by their names.
-      device: the device of this process, for the return values; values that stay on a server would
-        take another call.
+      counters: by name, handles of the variables in which random operations count.
+      device: the device of this process, to which the function copies the return values; to fetch
+        them from a server would take another call.
     """
     nodes.register_functions(part.graph_def)
 

@@ -70,7 +70,7 @@ def joined() -> Cluster:
 
 
 def share_variables(target: str) -> None:
-    """Makes sessions that connect to a server in no cluster share variables, as in TensorFlow."""
+    """Makes sessions share variables if they connect to `target`, a server in no cluster."""
     _local_servers.add(target)
 
 
@@ -231,9 +231,9 @@ class GraphSession:
     def _place(self, servers: set[str], op: Any, node: Any) -> None:
         """Sets the device and the name of a node; see `placing`.
 
-        Operations on the device of a variable stay there, because TensorFlow 1.x passes them the
-        variable's memory and no copy: `SyncReplicasOptimizer` reads a global step before it is
-        increased.
+        Operations on a variable's device stay there, where TensorFlow 1.x passes them the
+        variable's memory and no copy. `SyncReplicasOptimizer` relies on this: it reads the global
+        step before the update, but has to get the value after it.
         """
         if holds_state(op):
             # Without a device, TensorFlow might place the node on a server.
@@ -311,9 +311,9 @@ _OUTSIDE: list[Any] = []
 
 @contextlib.contextmanager
 def eagerly() -> Iterator[None]:
-    """Enables eager execution inside, with a default graph that belongs to no program.
+    """Enables eager execution in the context, with a default graph that belongs to no program.
 
-    TensorFlow adds operations to the default graph here, and the program's graph may be final.
+    TensorFlow adds operations to the default graph, and the program's own graph may be final.
     """
     if not _OUTSIDE:
         _OUTSIDE.append(tf1.Graph())

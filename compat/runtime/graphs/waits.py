@@ -25,15 +25,15 @@ def add_waits(
 ) -> None:
     """Adds control inputs, by which nodes wait for the previous copy on the devices they need.
 
-    A node needs no input for a device if one of its inputs has waited for that device already. A
-    message with variables has waited for their device. So a node on the device where such a message
-    arrives waits for the message, and not for the barrier, which would be another message.
+    A node gets no control input for a device if one of its inputs has waited for that device. A
+    message that carries variables has waited for the variables' device. So a node on the device
+    that receives such a message waits for the message; a barrier would take another message.
 
     Args:
       nodes: the nodes of a copy, which are changed.
       where: the device of each node, by name.
-      needed: the devices that nodes wait for, by name.
-      rows: by the name of each input of the copy, the devices that it has waited for.
+      needed: by the name of a node, the devices that the node waits for.
+      rows: by the name of an input of the copy, the devices that the input has waited for.
       barriers: names of the barriers by device.
       messages: names of nodes that pack and unpack messages.
     """

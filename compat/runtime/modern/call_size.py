@@ -23,7 +23,10 @@ _SHARE_OF_RUN = 0.01
 
 
 def copies(size: int) -> int:
-    """Returns how many copies of a step a call of `size` steps has."""
+    """Returns how many copies of a step are in the function for a call of `size` steps.
+
+    A large call loops over the copies, so the function has fewer copies than steps.
+    """
     return size if size <= MOST_UNROLLED else STEPS_A_TURN + (size - 1) % STEPS_A_TURN + 1
 
 
@@ -49,7 +52,7 @@ class CallSizes:
 
         Args:
           most: The number of steps that the caller asks for.
-          left: The remaining steps of the run; None if unknown, which stands for the steps so far.
+          left: The remaining steps of the run. If None, assumes as many as were made so far.
           announce: Receives the size of a call that will be built now, and the seconds that
             building may take.
         """

@@ -60,8 +60,8 @@ def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any)
 class _Dense:
     """Accumulates gradients that are tensors.
 
-    `take` returns the mean of all accumulated gradients, whatever their number: a call that was
-    repeated because its worker was lost may have added its gradient twice, or taken the others.
+    `take` returns the mean of however many gradients there are. If a call is repeated because its
+    worker was lost, the first attempt may have added its gradient, or removed those of other calls.
     """
 
     def __init__(self, variable: Any, dtype: Any, shared: str) -> None:

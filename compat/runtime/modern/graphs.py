@@ -1,4 +1,4 @@
-"""Changes to the description of a graph before copies of it are taken into a function."""
+"""Inspects the `GraphDef` of a step, and lets all copies of it share their state."""
 
 from __future__ import annotations
 

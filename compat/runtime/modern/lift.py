@@ -30,15 +30,16 @@ class Wanted(NamedTuple):
 class Lifted:
     """The part of a session's graph that a step needs.
 
-    The part is copied and not called, because inside a function TensorFlow orders only the
-    operations that read and write a variable. Each call would have to wait for all results of the
-    previous one, which takes a message to the parameter servers and back.
+    A function of several steps has a copy of the part for each step. If it called a function
+    instead, each call would wait for all results of the previous call, which takes a message to the
+    parameter servers and back. With copies, an operation waits only for earlier ones that use the
+    same variable.
 
     Attributes:
       edges: Tensors that the session computes before a call, such as those of queues and readers.
       targets: Operations that the session runs before a call.
       keys: Inputs by which workers pair the tensors to average; see `all_reduce`.
-      draws_in_calls: Whether random numbers use a seed that each function counts separately.
+      draws_in_calls: Whether a seeded random operation has no counter that all functions share.
 
     Args:
       session: The session of the variables.
@@ -160,7 +161,7 @@ class Lifted:
             return [_value(outputs[t.name], t) for t in self._wanted.tensors]
 
     def _own_handle(self, name: str, first: Any, dtype: Any, shape: Any) -> Any:
-        """Returns the handle of a worker's own variable, which has its initial value first."""
+        """Returns the handle of a worker's own variable; initializes it with `first` if needed."""
         handle = tf1.raw_ops.VarHandleOp(
             dtype=dtype, shape=shape, shared_name=self._session.name_of_own(name)
         )

@@ -24,8 +24,8 @@ class Loop:
       step: the step.
       trains: whether a run updates the model.
       calls_of_an_update: how many calls make one update.
-      is_whole: whether the first tensors that it fetches are all outputs of the step.
-      completes_update: whether the call, whose arguments were made last, completes an update.
+      is_whole: whether it fetches all outputs of the step, followed by any other tensors.
+      completes_update: whether the call for which `arguments` was last used completes an update.
       before_copy: called while a function is made, which takes up to a second for each copy.
     """
 

@@ -177,7 +177,7 @@ class ModernSession(ProgramSession):
 
     @contextlib.contextmanager
     def _eagerly(self) -> Iterator[None]:
-        """Enables eager execution inside, with the seed of the program's graph."""
+        """Enables eager execution in the context, with the seed of the program's graph."""
         seed = self.graph.seed
         with eagerly():
             if seed is not None:
@@ -217,8 +217,8 @@ class ModernSession(ProgramSession):
     ) -> list[Any]:
         """Runs the part of a step that computes the fetches, and then the other fetches.
 
-        `is_joined` means that fetches of hooks are among them, which need values of the same call.
-        Otherwise the values of a step that trains may be those of an earlier call.
+        `is_joined` means that hooks have added fetches, which need values of the same call as the
+        program's. Otherwise the values of a step that trains may be those of an earlier call.
         """
         names = [tensor.name for tensor in step.outputs]
         computed = [f for f in fetches if self._is_computed_by(f, step)]
@@ -248,7 +248,7 @@ class ModernSession(ProgramSession):
     def _in_order(self, fetches: Sequence[Any], feed: Any = None) -> Any:
         """Waits for scheduled steps if fetches depend on them; returns the feed of the call.
 
-        The global step alone is the planned step, so it needs no waiting.
+        A call that reads only the global step does not wait: it is fed the planned step.
         """
         if all(scheduled.is_received for scheduled in self._in_flight):
             return feed
@@ -421,7 +421,7 @@ class ModernSession(ProgramSession):
         scheduled.is_received, scheduled.outcome = True, outcome
 
     def _give_up_building(self) -> None:
-        """Drops pending calls that, as far as is known, have made no step."""
+        """Drops pending calls that have made no step, as workers may still build the function."""
         for scheduled in [*self._in_flight]:
             if scheduled.may_be_building and not scheduled.is_received:
                 self._in_flight.remove(scheduled)
@@ -464,7 +464,7 @@ class ModernSession(ProgramSession):
     def _wait(self, function: Callable[[], Any], is_long: bool = False) -> Any:
         """Runs `function` eagerly and returns its result; raises if a task of the cluster is lost.
 
-        Without a cluster, an overdue session gives up the call only if it `is_long`.
+        If the session becomes overdue, it gives up the call; without a cluster, only if `is_long`.
         """
         is_given_up = threading.Event()
 

@@ -69,7 +69,7 @@ def _finds(op: Any) -> bool:
 
 
 def export(op: Any) -> Any:
-    """Returns the tensors of the contents of the table that a lookup uses; else None.
+    """Returns tensors with the contents of the table that `op` uses; None if it is no lookup.
 
     Creates them once for each table, before the graph is finalized.
     """

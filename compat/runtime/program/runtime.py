@@ -66,9 +66,9 @@ def _other_local_values(sync: Any) -> list[Any]:
 
 
 def _first_tokens(sync: Any) -> Any:
-    """Returns the operation that puts the tokens with which replicas begin.
+    """Returns the operation that puts the tokens with which replicas begin: none, if possible.
 
-    With TensorFlow's number of tokens, each would compute another gradient of the first weights.
+    TensorFlow puts some, with which replicas would compute further gradients of the first weights.
     """
     try:
         return sync.get_init_tokens_op(0)

@@ -27,9 +27,9 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
     """Builds TensorFlow's operations, for models that are larger than the memory of this task.
 
     A check is part of the save operation of each trainable variable, so the value that is checked
-    is the one that is written, even if other workers update the variable. Variables that take more
-    memory than a piece together are saved and restored in batches. A variable that the program
-    reads by row leaves its server a batch of rows at a time.
+    is the one that is written, even if other workers update the variable. Variables are saved and
+    restored one batch after another, each no larger than a piece if possible. A large variable that
+    the program reads by row leaves its server a batch of rows at a time.
     """
 
     _behind = _PARTS  # The prefix of a checkpoint.

@@ -226,7 +226,7 @@ class ProgramSession(tf1.Session, Session):
         return self.watched(lambda: tf1.Session.run(self, *args, **kwargs))
 
     def watched(self, call: Callable[[], Any]) -> Any:
-        """Calls a function that runs operations here; raises errors as `call` does."""
+        """Calls a function that runs operations in this session; raises errors as `call` does."""
         retried = functools.partial(retry_duplicate_rpc, call)
         server = self._supervisor.runtime.server
         if server is None:
