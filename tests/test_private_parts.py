@@ -22,7 +22,7 @@ PLACE = "compat._tensorflow.private"
 MODULES = [module for module in SOURCES if module != PLACE]
 INSIDE = "tensorflow.python."
 # A docstring's clause about a release that has removed or changed a private part.
-WORDS = "gone|removed|missing|change|another|other|cannot|neither|none|unknown"
+WORDS = "gone|removed|missing|lacks|change|another|other|cannot|neither|none|unknown"
 CASE = re.compile(rf"\b(where|if)\b[^.;]*\b({WORDS})\b")
 # Of whose names each module is free, and why.
 FREE = {

@@ -1,6 +1,6 @@
 """Uses private parts of TensorFlow; no other file of this project does.
 
-Each docstring says what happens if a release lacks the part ("if missing"). All parts exist from
+Each docstring says what happens if a later TensorFlow lacks the private part. All parts exist from
 1.15 to 2.21, unless a function names other releases.
 """
 
@@ -46,7 +46,10 @@ def poll_every(manager: Any, default_secs: int, seconds: int) -> None:
 
 
 def device_filters(session: Any) -> list[str]:
-    """Returns the device filters of a session's options; raises `AttributeError` if missing."""
+    """Returns the device filters in a session's config.
+
+    If the private attribute for the config is missing, raises `AttributeError`.
+    """
     return list(session._config.device_filters)
 
 
@@ -59,7 +62,7 @@ def creator_arguments(creator: Any) -> dict[str, Any]:
 
 
 def bulk_saver_builder() -> Any:
-    """Returns the builder of a `Saver`'s operations; if missing, both runtimes fail to load."""
+    """Returns the builder of a `Saver`'s operations. If it is missing, no runtime loads."""
     return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder
 
 
@@ -73,12 +76,18 @@ def expect_single_steps(hook: Any) -> None:
 
 
 def write_graph(supervisor: Any) -> None:
-    """Makes TensorFlow's supervisor write its graph; raises `AttributeError` if missing."""
+    """Makes TensorFlow's supervisor write its graph to its log folder.
+
+    If the private method is missing, raises `AttributeError`.
+    """
     supervisor._write_graph()
 
 
 def forget_graph(supervisor: Any) -> None:
-    """Makes a supervisor write its graph to the next event file; if missing, only to the first."""
+    """Makes a supervisor write its graph to the next event file.
+
+    If the attribute is missing, only the first event file has the graph.
+    """
     supervisor._graph_added_to_summary = False
 
 
@@ -125,7 +134,7 @@ def listed_by(saver: Any) -> Any:
 
 
 def set_slice_info(variable: Any, part: Any) -> None:
-    """Makes a variable a part of a partitioned one; raises `AttributeError` if missing."""
+    """Makes a variable a part of a partitioned one; raises `AttributeError` if it cannot."""
     variable._set_save_slice_info(part)
 
 
@@ -279,41 +288,59 @@ def profile_class() -> Any:
 
 
 def accept_unused() -> None:
-    """Stops the reports of operations that were never used; raises an error if missing."""
+    """Stops TensorFlow's reports of unused operations; raises an error if it lacks the method."""
     should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
     should_use._add_should_use_warning = lambda value, *args, **kwargs: value
 
 
 def shapes_and_seeds() -> tuple[Any, ...]:
-    """Returns the modules of `Dimension` and of `get_seed`; raises `ImportError` if missing."""
+    """Returns the modules of `Dimension` and of `get_seed`.
+
+    Raises `ImportError` if one is missing.
+    """
     framework = "tensorflow.python.framework."
     return tuple(importlib.import_module(framework + n) for n in ("tensor_shape", "random_seed"))
 
 
 def event_writers() -> tuple[Any, ...]:
-    """Returns the modules that define or use `EventFileWriter`; raises `ImportError` if missing."""
+    """Returns the modules that define or use `EventFileWriter`.
+
+    Raises `ImportError` if one of them is missing.
+    """
     writer = "tensorflow.python.summary.writer."
     return tuple(importlib.import_module(writer + n) for n in ("event_file_writer", "writer"))
 
 
 def automatic_control_dependencies() -> Any:
-    """Returns a context that runs stateful operations in order; raises `ImportError` if missing."""
+    """Returns a context that runs stateful operations in order.
+
+    Raises `ImportError` if its module is missing.
+    """
     name = "tensorflow.python.framework.auto_control_deps"
     return importlib.import_module(name).AutomaticControlDependencies()
 
 
 def saved_model_builder() -> Any:
-    """Returns the class that writes a SavedModel; raises `AttributeError` if missing."""
+    """Returns the class that writes a SavedModel.
+
+    Raises `AttributeError` if TensorFlow lacks it.
+    """
     return importlib.import_module("tensorflow.python.saved_model.builder_impl")._SavedModelBuilder
 
 
 def current_variable_store() -> Any:
-    """Returns the store that `get_variable` uses; raises `AttributeError` if missing."""
+    """Returns the store that `get_variable` uses.
+
+    Raises `AttributeError` if TensorFlow lacks it.
+    """
     return importlib.import_module(_VARIABLE_SCOPE)._get_default_variable_store()
 
 
 def with_variable_store(store: Any) -> Any:
-    """Makes `get_variable` use this store in a context; raises `AttributeError` if missing."""
+    """Makes `get_variable` use this store in a context.
+
+    Raises `AttributeError` if TensorFlow lacks it.
+    """
     return importlib.import_module(_VARIABLE_SCOPE).with_variable_store(store)
 
 
@@ -331,11 +358,12 @@ def forget_eager_default() -> None:
 
 
 def _leave_devices_out_of_functions() -> None:
-    """Traces functions of graphs, such as those of `Dataset.map`, as in eager mode of TensorFlow 2.
+    """Makes functions in graphs, such as those of `Dataset.map`, ignore the devices around them.
 
-    The operations of a function then have the device of the operation that calls it. Otherwise
-    device functions such as `replica_device_setter` would place them on tasks that a session in
-    this process does not have. Raises `AttributeError` if a replaced function is missing.
+    TensorFlow 2 traces functions this way in eager mode. The operations of a function then run on
+    the device of the operation that calls it. Otherwise device functions such as
+    `replica_device_setter` would place them on tasks that a session in this process does not have.
+    If a replaced function is missing, raises `AttributeError`.
     """
     functions: Any = importlib.import_module("tensorflow.python.framework.func_graph")
     assert callable(functions.device_stack_has_callable)
@@ -370,7 +398,10 @@ def _leave_devices_out_of_functions() -> None:
 
 
 def sessions_are_replaced() -> bool:
-    """Whether `replace_in_sessions` was called; raises `ImportError` if missing."""
+    """Returns whether `replace_in_sessions` was called.
+
+    If TensorFlow's module of sessions is missing, raises `ImportError`.
+    """
     return hasattr(_base_session(), "compat_session")
 
 
@@ -569,27 +600,33 @@ def step_of_replicas(optimizer: Any) -> Any:
 
 
 def resource_variable() -> Any:
-    """Returns the class of resource variables, eager or in graphs; raises an error if missing."""
+    """Returns the class of resource variables, eager or in graphs.
+
+    Raises an error if TensorFlow lacks it.
+    """
     return importlib.import_module(
         "tensorflow.python.ops.resource_variable_ops"
     ).BaseResourceVariable
 
 
 def _base_session() -> Any:
-    """Returns the class of all sessions; raises `ImportError` if missing."""
+    """Returns the class of all sessions; raises `ImportError` if TensorFlow lacks it."""
     return importlib.import_module("tensorflow.python.client.session").BaseSession
 
 
 def eager_mode() -> Any:
     """Returns a context that enables eager execution in this thread, also in a graph's scope.
 
-    Raises `AttributeError` if it is missing.
+    If TensorFlow's private function is missing, raises `AttributeError`.
     """
     return importlib.import_module("tensorflow.python.eager.context").eager_mode()
 
 
 def cancellation_manager() -> Any:
-    """Returns an object that cancels calls of functions; raises `AttributeError` if missing."""
+    """Returns an object that cancels calls of functions.
+
+    Raises `AttributeError` if TensorFlow lacks it.
+    """
     return _imported("tensorflow.python.eager.cancellation").CancellationManager()
 
 
@@ -611,7 +648,7 @@ def _eager() -> tuple[Any, Any]:
 
 @functools.lru_cache(maxsize=None)
 def _imported(name: str) -> Any:
-    """Returns a module; raises `ImportError` if missing."""
+    """Returns a module of TensorFlow; raises `ImportError` if it is missing."""
     return importlib.import_module(name)
 
 
@@ -647,7 +684,10 @@ def set_device(op: Any, device: str) -> None:
 
 
 def control_outputs(op: Any) -> list[Any]:
-    """Returns the operations that wait for this one; raises `AttributeError` if missing."""
+    """Returns the operations that wait for this one.
+
+    Raises `AttributeError` if TensorFlow lacks it.
+    """
     return list(op._control_outputs)
 
 

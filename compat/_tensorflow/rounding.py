@@ -16,7 +16,10 @@ from compat._tensorflow.release import tf, tf1
 
 @functools.lru_cache(maxsize=None)
 def keep_order() -> None:
-    """Disables `constant_folding` for sessions that do not request it; further calls do nothing."""
+    """Keeps TensorFlow from reordering additions, by disabling its pass `constant_folding`.
+
+    A session whose config sets `constant_folding` keeps that setting. Further calls do nothing.
+    """
     # This setting is for functions.
     tf.config.optimizer.set_experimental_options({"constant_folding": False})
     for kind in (tf1.Session, tf1.InteractiveSession):

@@ -90,7 +90,13 @@ class CheckpointIO:
         return paths
 
     def hold_to_resume(self) -> CheckpointIO:
-        """Holds the folder for TensorFlow's hooks, by `hold`, and checks it, by `resumable`."""
+        """Locks the folder, and checks that a run can resume or begin there; returns this object.
+
+        Called if hooks of TensorFlow write the checkpoints. Unlocks the folder if the check fails.
+
+        Raises:
+          UserError: as `hold` and `resumable`.
+        """
         self.hold()
         try:
             self.resumable()

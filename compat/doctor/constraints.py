@@ -123,7 +123,7 @@ def order(line: str) -> list[int]:
 
 
 def file(line: str) -> Path:
-    """Returns the file with the constraints of a line."""
+    """Returns the constraints file of a line, a minor release of TensorFlow such as "2.21"."""
     return _FOLDER / f"tf{line}.txt"
 
 

@@ -122,7 +122,15 @@ class Packages:
         return _pip(*words)
 
     def remedy(self, failure: str, deadline: int) -> str:
-        """Returns the command that fixes a failure of a process with a deadline in seconds."""
+        """Returns the command to try after a process has failed, usually an installation.
+
+        If the process missed its deadline, the command runs `doctor` again with a longer one, since
+        a slow machine may be the cause.
+
+        Args:
+          failure: the failure, as text.
+          deadline: the deadline of the process, in seconds.
+        """
         is_late = re.match(rf"(\w+: )?{LATE} [0-9]+ s", failure)  # A slow machine may be the cause.
         if is_late and deadline < LONGEST_SECS:
             more = min(deadline * _PATIENCE, LONGEST_SECS)

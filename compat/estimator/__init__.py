@@ -1,4 +1,4 @@
-"""`tf.estimator`, which TensorFlow removed in 2.16, on either runtime.
+"""`tf.estimator`, which TensorFlow removed in 2.16, on the legacy or the modern runtime.
 
     def model_fn(features, labels, mode, params):
         loss = tf1.losses.mean_squared_error(labels, tf1.layers.dense(features["x"], 1))
@@ -13,9 +13,10 @@
         compat.estimator.EvalSpec(eval_input_fn),
     )
 
-Its names are those of `tf.compat.v1.estimator`, from the package tensorflow-estimator. Estimators
-train by the runtime of this process, and tasks of TF_CONFIG exit together; the rest is
-TensorFlow's. TensorFlow loads on the first use.
+Its names are those of `tf.compat.v1.estimator`, from the package tensorflow-estimator. Two things
+differ from that package: estimators train on the runtime of this process (`tf.compat.v1`, or a
+`ClusterCoordinator`), and the tasks of a cluster in TF_CONFIG exit when the run is over. TensorFlow
+is loaded on the first use.
 """
 
 from compat.estimator._names import __dir__, __getattr__  # noqa: F401 - Python asks for them.

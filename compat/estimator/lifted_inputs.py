@@ -111,7 +111,10 @@ def _iterators(make: Callable[[Any], Any]) -> Iterator[None]:
 
 
 def _check(graph: Any, iterators: int) -> None:
-    """Raises a `UserError` if the input needs operations that a session would have to run."""
+    """Raises a `UserError` if the input uses queue runners, or makes more than one iterator.
+
+    The modern runtime does not support queue runners here, and a step reads only one dataset.
+    """
     if graph.get_collection(tf1.GraphKeys.QUEUE_RUNNERS):
         raise UserError(f"the input function reads from queues by queue runners, {_REMEDY}")
     if iterators > 1:

@@ -1,4 +1,4 @@
-"""A run, as sessions and runtimes read it: where it writes, and how often."""
+"""Describes a run to sessions and runtimes: where it writes, and how often."""
 
 from __future__ import annotations
 

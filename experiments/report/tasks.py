@@ -51,7 +51,10 @@ class Life:
 def lives_of(
     events: Sequence[dict[str, Any]], chief: Sequence[tuple[float, float]], code: int | None
 ) -> list[Life]:
-    """Returns the lives that a launcher recorded; if it recorded none, those of the chief.
+    """Returns the lives of the tasks: for each start of a task, when it was up and how it ended.
+
+    They are those that a launcher recorded; if it recorded none, those of the chief, which are
+    found by its event files.
 
     Args:
       events: what `task_record.read` returned.

@@ -34,12 +34,19 @@ def declare(target: str, task: Task, run: str) -> None:
 
 
 def declared_until_started(address: str, run: str) -> ContextManager[None]:
-    """Answers at this task's own address with the fingerprint, until its server starts."""
+    """Returns a context that answers at this task's `address` with `run`, its run's fingerprint.
+
+    Peers can thus recognize the task before its server starts.
+    """
     return ports.answered(address, _greeting(run))
 
 
 def reason_not_met(address: str, task: Task, run: str) -> str | None:
-    """As `reason_not_member`, for a run whose servers start when all tasks have met."""
+    """Returns why `task` of this run is not at an address; None if it is.
+
+    It replaces `reason_not_member` in a run whose servers start only when all tasks have met. It
+    also accepts a task that answers by `declared_until_started`, or whose server has no entry yet.
+    """
     reason = probe.reason_unreachable(address)
     if reason is not None:
         return reason

@@ -105,7 +105,13 @@ def _blind_folder(cluster: Cluster, task: Task, name: str) -> str | None:
 
 
 def complaint(chief: Task, folder: str, blind: Mapping[str, str]) -> str:
-    """Returns the error message about tasks, by name with their folders, that lack the file."""
+    """Returns the error message for tasks that do not see the chief's marker file.
+
+    Args:
+      chief: the chief, which has written the file.
+      folder: the chief's log folder.
+      blind: by task name, the log folder of each such task; "" if the task has reported none.
+    """
     silent = [name for name, path in blind.items() if not path]
     if silent:
         return (

@@ -255,9 +255,10 @@ class Chain:
         return [fetched[name] for name in self._fetched], [elements[name] for name in run]
 
     def _read(self, tensor: Any, number: int) -> Any:
-        """Reads a fetched variable when a copy is done, as a session does.
+        """Returns a snapshot of a fetched variable, taken when a copy of the step is done.
 
-        A reference is the memory of the variable, which the next copy changes.
+        A tensor that reads a variable by reference is the memory of the variable, which the next
+        copy changes. So the next copy waits for the snapshot. `number` counts the copies from 0.
         """
         device = task_device(tensor.op)
         done = [barrier for place, barrier in self._barriers.items() if place == device]

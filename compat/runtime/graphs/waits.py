@@ -23,11 +23,12 @@ def add_waits(
     barriers: Mapping[str, str],
     messages: Collection[str],
 ) -> None:
-    """Adds control inputs, by which nodes wait for the previous copy on the devices they need.
+    """Adds control inputs that make nodes wait for the previous copy on the devices they need.
 
-    A node gets no control input for a device if one of its inputs has waited for that device. A
-    message that carries variables has waited for the variables' device. So a node on the device
-    that receives such a message waits for the message; a barrier would take another message.
+    If one of a node's inputs has waited for a device, the node gets no control input for it.
+    Otherwise the node waits for the barrier of the device. A barrier on another device would add a
+    message between devices. So if the step already sends a message that has waited for the device
+    to the node's own device, the node waits for that message instead.
 
     Args:
       nodes: the nodes of a copy, which are changed.

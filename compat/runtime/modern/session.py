@@ -302,7 +302,16 @@ class ModernSession(ProgramSession):
         return self._first_of_local[name]
 
     def taken(self, edges: Sequence[Any], targets: Sequence[Any], count: int) -> list[Any]:
-        """Runs queues and readers for `count` updates; returns an array for each tensor."""
+        """Runs the part of a step that a session must run, such as queues, for `count` updates.
+
+        Args:
+          edges: the tensors to compute for each update, such as outputs of queues and readers.
+          targets: the operations to run for each update.
+          count: the number of updates.
+
+        Returns:
+          For each edge, an array with a row for each update.
+        """
         if not edges and not targets:
             return []
         rows = [self.call([list(edges), list(targets)])[0] for _ in range(count)]

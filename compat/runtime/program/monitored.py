@@ -1,4 +1,7 @@
-"""TensorFlow's monitored session, which also runs steps, and recovers in a cluster of ours."""
+"""Monitored sessions of TensorFlow that also run the steps of `compat.step`.
+
+In a cluster of `compat.Server`, they wait for the peers before they create or recover a session.
+"""
 
 from __future__ import annotations
 

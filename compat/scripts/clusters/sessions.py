@@ -36,7 +36,7 @@ _met: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def install() -> None:
-    """Patches the sessions of this process."""
+    """Makes the sessions of this process poll more often, and report waits and lost tasks."""
     manager = tf1.train.SessionManager
     _wrap(manager, "__init__", _poll_often)
     for name in ("prepare_session", "recover_session", "wait_for_session"):

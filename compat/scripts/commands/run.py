@@ -183,7 +183,11 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
 
 
 def _end_ahead(code: int) -> int:
-    """Makes the calls that `--ahead` gathered, or drops them at Ctrl+C; returns an exit code."""
+    """Makes the `session.run` calls that `--ahead` has gathered and not made yet.
+
+    If the script was interrupted by Ctrl+C (`code` is 130), drops them. Returns `code`, or the exit
+    code of an error that a call raises.
+    """
     try:
         ahead.end(is_interrupted=code == 130)
     except BaseException as error:
@@ -244,7 +248,11 @@ def _run_module(name: str, arguments: list[str]) -> None:
 
 
 def _show(error: BaseException, script: str) -> int:
-    """Prints an error, with its line or else the `script`; returns the exit code."""
+    """Prints an error; returns the exit code.
+
+    A known error, such as a `UserError`, is printed after the file and line of the script where it
+    occurred, or after `script` if there is none. Other errors are printed with their traceback.
+    """
     known = _known(error)
     if known is not None:
         place = _place(error, script)

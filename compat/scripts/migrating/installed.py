@@ -24,8 +24,10 @@ _OTHERS = {"PIL", "absl", "compat", "cv2", "h5py", "matplotlib", "six", "tensorf
 def prepared(path: str, found: Migrated) -> Migrated:
     """Returns a migrated program that sets up TensorFlow before other packages make datasets.
 
-    A call of `disable_v2_behavior` is added after the import of `compat.v1`, if the program makes
-    iterators and imports a package that may make datasets.
+    `compat.v1` sets up TensorFlow on its first use. A dataset that is made before is outside of any
+    graph, so the iterators of the program cannot use it. If the program makes iterators and imports
+    a package that may make datasets, it gets a call of `disable_v2_behavior` after its import of
+    `compat.v1`.
     """
     if not found.is_changed or not any(name in found.text for name in _ITERATORS):
         return found

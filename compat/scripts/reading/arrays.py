@@ -122,7 +122,10 @@ class ClassicArrays(ast.NodeTransformer):
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """Formats an array of one element as a number, where NumPy 2.4 raises an error."""
+        """Rewrites `text % values` to format an array of one element as a number.
+
+        NumPy 2.4 raises an error there.
+        """
         is_format = self._operands.is_format(node)
         self.generic_visit(node)
         if not is_format or literals.value(node.right) is not None:
