@@ -133,7 +133,11 @@ def test_a_server_draws_the_initial_values_of_its_variables(seed: int | None) ->
         with tf1.device(tf1.train.replica_device_setter(ps_tasks=1, worker_device=WORKER)):
             initializer = tf1.random_normal_initializer(seed=seed)
             table = tf1.get_variable("table", [100, 64], initializer=initializer, use_resource=True)
-        dependence = Dependence(graph, Homes(), lambda: "/job:worker/replica:0/task:0")
+
+        def own_task() -> str:
+            return "/job:worker/replica:0/task:0"
+
+        dependence = Dependence(graph, Homes(own_task), own_task)
         dependence.update()
         part = Part(graph, dependence, [], [table.initializer], [], lambda op, node: None)
     assert not part.edges

@@ -291,4 +291,9 @@ class TestOwners:
     def test_device_filters_are_set_in_a_copy(self, graphs: Any) -> None:
         named = ["/job:ps", "/job:worker/task:0", "/job:worker/task:1"]
         chosen = ["/job:ps", "/job:worker"]
-        assert graphs["device_filters"] == [[named, chosen, named], [], True]
+        anywhere = [
+            ["/job:ps", "/job:worker/task:0"],
+            ["/job:ps", "/job:worker/task:2"],
+            ["/job:ps", "/job:master/task:0", "/job:worker/task:0"],
+        ]
+        assert graphs["device_filters"] == [[named, chosen, named, *anywhere], [], True]

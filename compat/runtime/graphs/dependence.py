@@ -84,6 +84,8 @@ class Dependence:
             return False
         if op.type in VARIABLES:
             return op.name not in local
+        if op.type == "OneShotIterator":  # It has no name by which other tasks could find it.
+            return False
         home = self._homes.of(op)
         if home == self._own_task():  # Other tasks find it by a name that the program gives.
             return home != "" and shared_name(op) != ""

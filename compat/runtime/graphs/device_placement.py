@@ -44,17 +44,19 @@ def filtered(config: Any, own: str, graph: Any) -> Any:
 
     Without filters a session hangs if its chief has ended, or if another worker is lost. The worker
     `own` needs the parameter servers, which also store the queues of replicas, and all other tasks
-    that devices in the graph name, as with in-graph replication.
+    that devices in the graph name, as with in-graph replication. Of a job that the graph names
+    without a task, as `replica_device_setter` does, TensorFlow chooses the own or the first task.
     """
     changed = tf1.ConfigProto()
     if config is not None:
         changed.CopyFrom(config)
     if not changed.device_filters:
+        places = {tf1.DeviceSpec.from_string(op.device) for op in graph.get_operations()}
         named = {
-            f"/job:{match.group(1)}/task:{match.group(2)}"
-            for device in {op.device for op in graph.get_operations()}
-            for match in [re.search(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)", device)]
-            if match and match.group(1) != "ps"
+            f"/job:{place.job}/task:{place.task or 0}"
+            for place in places
+            if place.job not in (None, "ps")
+            and (place.task is not None or not own.startswith(f"/job:{place.job}/"))
         }
         changed.device_filters.extend(["/job:ps", *sorted(named | {own})])
     return changed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Callable
 
 from compat._tensorflow import private, tf1
 
@@ -14,9 +14,13 @@ class Homes:
     """The tasks that devices of a graph name, such as "/job:ps/task:1".
 
     A session in this process has no other tasks, so `note` removes the task from each device.
+
+    Args:
+      own_task: returns the task of this process; "" outside of a cluster.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own_task: Callable[[], str]) -> None:
+        self._own_task = own_task
         self._tasks: dict[str, str] = {}  # By the name of the operation.
 
     def note(self, op: Any, is_local: bool) -> None:
@@ -24,7 +28,7 @@ class Homes:
 
         An operation that `is_local` has no task, whatever its device and colocations are.
         """
-        task, device = _split(op.device)
+        task, device = _split(op.device, self._own_task())
         if is_local:
             self._tasks[op.name] = ""
         elif task:
@@ -54,12 +58,17 @@ def _groups(op: Any) -> list[bytes]:
 
 
 @functools.lru_cache(maxsize=None)
-def _split(device: str) -> tuple[str, str]:
-    """Returns the task that a device names, and the device without it."""
+def _split(device: str, own_task: str) -> tuple[str, str]:
+    """Returns the task that a device names, and the device without it.
+
+    Of a job without a task TensorFlow 1.x chooses the task that runs the session, or else the first.
+    """
     if "/job:" not in device:
         return "", device
     spec = tf1.DeviceSpec.from_string(device)
     task = f"/job:{spec.job}/replica:0/task:{spec.task or 0}"
+    if spec.task is None and own_task.startswith(f"/job:{spec.job}/"):
+        task = own_task
     inside = {"device_type": spec.device_type, "device_index": spec.device_index}
     return task, tf1.DeviceSpec(**inside).to_string() if spec.device_type else ""
 

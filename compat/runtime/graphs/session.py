@@ -84,7 +84,7 @@ class _Graph:
 
     def __init__(self, graph: Any) -> None:
         self.lock = threading.RLock()  # A program may run calls on several threads.
-        self.homes = Homes()
+        self.homes = Homes(lambda: _cluster.own_task)
         self.dependence = Dependence(graph, self.homes, lambda: _cluster.own_task)
 
 

@@ -212,7 +212,7 @@ def files_of_tensorflow(logdir: Path) -> Any:
 
 @case
 def device_filters(logdir: Path) -> Any:
-    """Are set in a copy; a choice is kept, and so are the tasks that the graph names."""
+    """Are set in a copy; a choice is kept, and so are the tasks and jobs that the graph names."""
     from compat.runtime.graphs.device_placement import filtered
 
     with tf1.device("/job:worker/task:1"):
@@ -221,6 +221,10 @@ def device_filters(logdir: Path) -> Any:
     chosen.device_filters.extend(["/job:ps", "/job:worker"])
     graph, me = tf1.get_default_graph(), "/job:worker/task:0"
     seen = [list(filtered(config, me, graph).device_filters) for config in (own, chosen, None)]
+    with tf1.Graph().as_default() as anywhere, tf1.device("/job:worker"):
+        tf1.constant(1.0)
+    tasks = (me, "/job:worker/task:2", "/job:master/task:0")
+    seen += [list(filtered(None, task, anywhere).device_filters) for task in tasks]
     return [seen, list(own.device_filters), filtered(own, me, graph).log_device_placement]
 
 

@@ -102,6 +102,39 @@ with supervisor.prepare_or_wait_for_session(server.target) as session:
     print("ended at %d" % at)
 """
 
+# `replica_device_setter` names the job "worker" without a task, in the master as well.
+ANY_WORKER = """
+import json, os
+import tensorflow as tf
+
+config = json.loads(os.environ["TF_CONFIG"])
+cluster = tf.train.ClusterSpec(config["cluster"])
+job, index = config["task"]["type"], config["task"]["index"]
+server = tf.train.Server(cluster, job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+    step = tf.train.get_or_create_global_step()
+    numbers = tf.data.Dataset.range(100).make_one_shot_iterator().get_next()
+    total = tf.get_variable("total", [], tf.int64, tf.zeros_initializer())
+    add = tf.group(tf.assign_add(total, numbers, use_locking=True), tf.assign_add(step, 1))
+with tf.device("/job:ps"):
+    done = tf.FIFOQueue(3, tf.int32, shapes=[], shared_name="done")
+    tell, wait = done.enqueue(index), done.dequeue_many(3)
+    leave = tf.FIFOQueue(2, tf.int32, shapes=[], shared_name="leave")
+    release, released = leave.enqueue_many([[0, 0]]), leave.dequeue()
+with tf.train.MonitoredTrainingSession(server.target, is_chief=job == "master") as session:
+    for _ in range(100):
+        session.run(add)
+    session.run(tell)
+    if job == "master":
+        session.run(wait)
+        print("total %d" % session.run(total))
+        session.run(release)
+    else:  # The master's operations run here.
+        session.run(released)
+"""
+
 
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, dict[str, str]]:
@@ -129,6 +162,18 @@ def test_two_programs_share_variables_and_a_queue_on_two_servers(
     ran = run_script(CLUSTER, options=options, seconds=280)
     assert ran.code == 0, ran.out + ran.err
     assert "told by [0, 1]: 100, 100 and 50" in ran.out
+
+
+@pytest.mark.cluster
+@pytest.mark.long
+@pytest.mark.parametrize("runtime", ["legacy", pytest.param("modern", marks=SEVERAL_PROGRAMS)])
+def test_a_job_without_a_task_is_the_own_task_or_the_first(
+    runtime: str, run_script: RunScript
+) -> None:
+    options = (f"--runtime={runtime}", "--cluster", "ps=1,master=1,worker=2")
+    ran = run_script(ANY_WORKER, options=options, seconds=280)
+    assert ran.code == 0, ran.out + ran.err
+    assert f"total {3 * sum(range(100))}" in ran.out
 
 
 @pytest.mark.cluster
