@@ -61,7 +61,7 @@ def _groups(op: Any) -> list[bytes]:
 def _split(device: str, own_task: str) -> tuple[str, str]:
     """Returns the task that a device names, and the device without it.
 
-    Of a job without a task TensorFlow 1.x chooses the task that runs the session, or else the first.
+    Of a job without a task, TensorFlow 1.x chooses the task that runs the session, or the first.
     """
     if "/job:" not in device:
         return "", device
