@@ -189,7 +189,9 @@ class _Training:
         reporter.read_request()
         reporter.say_interval()
         with Profile(settings, console.say) as profile, contextlib.suppress(Interrupted):
-            for values in self._updates(lambda: reporter.request is not None, profile.call):
+            for values in self._updates(
+                lambda: reporter.request is not None, reporter.saves, profile.call
+            ):
                 reporter.report(values)
         request = None
         if not schedule.is_over(session.planned_step) and not self.stop.requested:
@@ -284,12 +286,20 @@ class _Training:
     def _updates(
         self,
         ends_early: Callable[[], bool],
+        saves: Callable[[int, int], bool] = lambda before, after: False,
         around: Callable[[int], ContextManager[Any]] = contextlib.nullcontext,
     ) -> Iterator[Mapping[str, float]]:
         """Makes updates until the run or its data end; yields the values after each call.
 
-        A call makes several updates; its values are those of the last one. `around` is given the
-        global step before a call, and returns a context for it.
+        A call makes several updates; its values are those of the last one. A coordinator schedules
+        updates ahead of those that are yielded, but none behind one after which a checkpoint is
+        due. So checkpoints and their evaluations are of the steps at which they are due, which
+        costs nothing: a checkpoint waits for all updates that are scheduled.
+
+        Args:
+          ends_early: whether the run is to end before its last step.
+          saves: whether a checkpoint is due between two global steps.
+          around: is given the global step before a call, and returns a context for it.
         """
         session, step, stop = self.session, self.program.train, self.stop
         while not self.schedule.is_over(session.planned_step):
@@ -299,7 +309,8 @@ class _Training:
                 stop.follow()
             if ending:
                 return
-            number = self.schedule.loop_size(session.planned_step)
+            before = session.planned_step
+            number = self.schedule.loop_size(before)
             stacked, calls = [], number * self.replicas
             if self.batches is not None:
                 stacked = [self.batches.next(number)]
@@ -307,11 +318,16 @@ class _Training:
                 if not calls:
                     return
             try:
-                with around(session.planned_step):
+                with around(before):
                     values = session.run_many(step, *stacked, count=calls)
             except tf1.errors.OutOfRangeError:
                 return
             yield values
+            if saves(before, session.planned_step):
+                for values in session.drain():
+                    yield values
+                # The update of the last call need not be the last one.
+                yield {**values, "global_step": session.planned_step}
 
     def _follow_others(self, say: Callable[[str], object], step: int, ended: bool) -> int:
         """Waits for asynchronous workers that still make updates; returns the global step."""

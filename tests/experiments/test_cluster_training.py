@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.evaluation import selection
 from experiments.launching import task_record
 
 pytestmark = [pytest.mark.cluster, pytest.mark.feature]
@@ -97,6 +98,22 @@ def test_lines(launched: Any, runtime: str) -> None:
         assert step // 2 >= 12 * (epoch - 1) + batch or step >= 96
     # On the legacy runtime the last updates may all be another worker's.
     assert numbers[-1][1:] == (4, 12) or runtime == "legacy"
+
+
+def test_a_coordinator_evaluates_at_the_end_of_each_epoch(
+    launched_by_runtime: dict[str, Any], record: Any
+) -> None:
+    """It schedules ahead of the updates that it has seen, but not over an evaluation."""
+    if "modern" not in launched_by_runtime:
+        pytest.skip("this release has no coordinator")
+    launched = launched_by_runtime["modern"]
+    ends = [24, 48, 72, 96]
+    assert [evaluation.step for evaluation in selection.read(str(launched.logdir))] == ends
+    points = record(launched.logdir).points
+    assert [step for step, _ in points["validation/cost"]] == ends
+    lines = [line for line in by("worker 0", launched) if "Validation-Cost: " in line]
+    found = [LINE.match(line) for line in lines]
+    assert [int(match.group(1)) for match in found if match] == ends, lines
 
 
 def places_of_variables(lines: list[str]) -> dict[str, str]:

@@ -122,7 +122,7 @@ class Reporter:
         selecting = self.select is not None and (every or evaluating)
         # The checkpoint is written first: if the process is killed later, it has reported nothing
         # that is lost. `before` may be hundreds of updates ago, if other workers are faster.
-        prefix = self.write_checkpoint() if saving or selecting else None
+        prefix = self.write_checkpoint() if self.saves(before, after) else None
         line = "" if position is None else self._line(*position, values["loss"])
         if line and not (evaluating or selecting):
             self.console.say(line)
@@ -134,6 +134,13 @@ class Reporter:
         # Not at each update, as it reads a file of the log folder, which may be on another machine.
         if saving or evaluating or writing or position is not None or self.run.stop_requests:
             self.read_request()
+
+    def saves(self, before: int, after: int) -> bool:
+        """Whether a checkpoint is due between two steps, of itself or for an evaluation."""
+        evaluating = self.select is not None and self.measure is not None
+        return due(self.run.settings.checkpoint_every, before, after) or (
+            evaluating and due(self._eval_every, before, after)
+        )
 
     def read_request(self) -> None:
         """Reads the request to end the run early, if there is one, from the log folder."""
