@@ -1,9 +1,9 @@
-"""TensorFlow under two stable names, and the facts about the installed release.
+"""TensorFlow under two stable names, and facts about the installed release.
 
     from compat._tensorflow import tf, tf1  # tensorflow.compat.v2, tensorflow.compat.v1
 
-TensorFlow is imported on the first access to an attribute. `release` has more such facts, `private`
-the parts without a public name.
+TensorFlow is imported on the first access to an attribute. The module `release` has more facts, and
+`private` uses the parts of TensorFlow without a public name.
 """
 
 from compat._tensorflow.release import coordinator_module, quietly, tf, tf1, version

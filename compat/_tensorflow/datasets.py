@@ -15,7 +15,7 @@ _ATTRIBUTES = ("output_classes", "output_shapes", "output_types")
 
 
 def give_iterators() -> None:
-    """Adds the missing methods to `tf.data.Dataset`; further calls do nothing."""
+    """Adds the iterators and properties of 1.x to `tf.data.Dataset`; further calls do nothing."""
     kind = tf.data.Dataset
     for name in _ITERATORS:
         if not hasattr(kind, name):

@@ -1,9 +1,9 @@
 """Keeps lookups of sparse embeddings from copying their tables.
 
-TensorFlow's graph optimizer (since 2.3) replaces the gather of a resource variable, if the gathered
-rows are summed, by a read of the whole variable. Once a sparse update has been applied to it, such
-a read is a copy: 70 % of a step for tables of a gigabyte. The optimizer recognizes a lookup by its
-operation "Unique". This module replaces that by "UniqueWithCounts", whose first two results are the
+If gathered rows of a resource variable are summed, TensorFlow's graph optimizer (since 2.3) reads
+the whole variable instead of gathering. After a sparse update of the variable, such a read is a
+copy, which takes 70 % of a step for tables of a gigabyte. The optimizer recognizes a lookup by its
+operation "Unique". This module uses "UniqueWithCounts" instead, whose first two results are the
 same, so that the optimizer leaves the lookup as it is.
 """
 

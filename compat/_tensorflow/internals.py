@@ -1,7 +1,7 @@
-"""Restores internal names of TensorFlow that newer releases moved.
+"""Makes names that newer releases moved inside TensorFlow available at their old places.
 
-tf_slim and tensorflow_estimator, no longer maintained, import them. They are added back to the
-modules of this process; no file is changed.
+The packages tf_slim and tensorflow_estimator, no longer maintained, import the old names. This
+module adds the names to TensorFlow's modules in this process, and changes no file.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def put_back() -> None:
 
 
 def silence_deprecations() -> None:
-    """Stops the warnings by which TensorFlow deprecates every call of an old program."""
+    """Disables TensorFlow's deprecation warnings, since an old program would cause many of them."""
     deprecation = _import(_INSIDE + "util.deprecation")
     deprecation._PRINT_DEPRECATION_WARNINGS = False
 
@@ -82,8 +82,8 @@ def silence_deprecations() -> None:
 def _normalization(find: Callable[[str], Any], name: str) -> Any:
     """Returns the class `name` of `layers.normalization`, which Keras 2 moved in 2.13.
 
-    If `find` fails, the class is from the package of TensorFlow's Keras, or else from tf-keras,
-    since a process cannot use two packages of Keras 2.
+    `find` is TensorFlow's own lookup. If it fails, the class comes from the package that `tf.keras`
+    uses, or, if that is Keras 3, from tf-keras.
     """
     try:
         return find(name)
@@ -123,7 +123,10 @@ def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=None)
 def _take_functions() -> None:
-    """Lets an `input_fn` return a function that makes the batch, as distribution strategies do."""
+    """Makes Estimators accept an `input_fn` that returns a function that makes the batch.
+
+    With a distribution strategy, TensorFlow accepts it, too.
+    """
     util: Any = importlib.import_module("tensorflow_estimator.python.estimator.util")
     parse = util.parse_input_fn_result
     util.parse_input_fn_result = lambda inputs: parse(inputs() if callable(inputs) else inputs)

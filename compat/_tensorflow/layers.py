@@ -79,7 +79,10 @@ def _hide_unfit(release: str) -> None:
 
 
 def serve(v1: Any) -> None:
-    """Adds `layers` and `nn.rnn_cell` of Keras 2 to `tf.compat.v1` if its own refuse every name."""
+    """Replaces `layers` and `nn.rnn_cell` of `tf.compat.v1`, if they refuse every name.
+
+    The replacements provide the names of Keras 2 from tf-keras.
+    """
     if type(vars(v1).get("keras")).__name__ == "KerasLazyLoader":  # The loader exists since 2.15.
         _hide_unfit(v1.__version__)
     if os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True"):

@@ -23,7 +23,7 @@ _VARIABLE_SCOPE = "tensorflow.python.ops.variable_scope"
 def monitored_base() -> Any:
     """Returns the base of `MonitoredSession` and of `SingularMonitoredSession`.
 
-    If it is another class, our constructors raise `TypeError`.
+    If a release has another base class there, our constructors raise `TypeError`.
     """
     return tf1.train.MonitoredSession.__mro__[1]
 
@@ -39,7 +39,7 @@ def session_interface() -> Any:
 def poll_every(manager: Any, default_secs: int, seconds: int) -> None:
     """Makes a session manager poll every `seconds`, if it polls at TensorFlow's default interval.
 
-    Raises `AttributeError` if the attribute is missing.
+    If the manager's private attribute is missing, raises `AttributeError`.
     """
     if manager._recovery_wait_secs == default_secs:
         manager._recovery_wait_secs = seconds
@@ -62,15 +62,18 @@ def creator_arguments(creator: Any) -> dict[str, Any]:
 
 
 def bulk_saver_builder() -> Any:
-    """Returns the builder of a `Saver`'s operations. If it is missing, no runtime loads."""
+    """Returns the class that builds a `Saver`'s operations.
+
+    If the private class is missing, no runtime of this project can be imported.
+    """
     return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder
 
 
 def expect_single_steps(hook: Any) -> None:
     """Makes a `CheckpointSaverHook` assume that a call of `run` is one step.
 
-    It then reads the global step only when a checkpoint may be due. If the method is missing, this
-    raises `AttributeError`.
+    The hook then reads the global step only when a checkpoint may be due. If its private method is
+    missing, raises `AttributeError`.
     """
     hook._set_steps_per_run(1)  # Only TPUs set more, later, for calls of several steps.
 
@@ -93,10 +96,10 @@ def forget_graph(supervisor: Any) -> None:
 
 @contextlib.contextmanager
 def extendable(graph: Any) -> Iterator[None]:
-    """Allows adding operations to a graph that a session runs, even if the graph is final.
+    """Returns a context that allows adding operations to a graph, even if the graph is final.
 
-    Supervisors make graphs final so that no program adds operations at each step. If the method is
-    missing, this raises `AttributeError` for a final graph.
+    Supervisors make graphs final so that no program adds operations at each step. If the private
+    method is missing, raises `AttributeError` for a final graph.
     """
     final = graph.finalized
     if final:
@@ -111,7 +114,7 @@ def extendable(graph: Any) -> Iterator[None]:
 def unchanged(graph: Any) -> Any:
     """Returns a context inside which no thread adds operations to a graph.
 
-    Raises `AttributeError` if the method is missing.
+    If the graph's private method is missing, raises `AttributeError`.
     """
     return graph._session_run_lock()
 
@@ -119,7 +122,7 @@ def unchanged(graph: Any) -> Any:
 def slice_info(variable: Any) -> Any:
     """Returns the `SaveSliceInfo` of a part of a partitioned variable; None for a whole variable.
 
-    If it is removed, a part is saved as a separate variable.
+    If the private attribute is missing, a part is saved as a separate variable.
     """
     return getattr(variable, "_save_slice_info", None)
 
@@ -134,15 +137,19 @@ def listed_by(saver: Any) -> Any:
 
 
 def set_slice_info(variable: Any, part: Any) -> None:
-    """Makes a variable a part of a partitioned one; raises `AttributeError` if it cannot."""
+    """Makes savers save a variable as `part`, the `SaveSliceInfo` of a part of a partitioned one.
+
+    If the private method is missing, raises `AttributeError`.
+    """
     variable._set_save_slice_info(part)
 
 
 def sum_of_workers(tensor: Any, workers: int, group: int, key: Any) -> Any:
     """Returns the sum of the workers' tensors, which TensorFlow matches by their common key.
 
-    The operation is that of `MultiWorkerMirroredStrategy`, which numbers its keys only in functions
-    of TensorFlow 2. If the operation is missing, the call fails with an `AttributeError`.
+    `MultiWorkerMirroredStrategy` uses the same operation, but chooses keys only in functions of
+    TensorFlow 2, so the caller passes the key here. If the operation is missing, raises
+    `AttributeError`.
 
     Args:
       tensor: The tensor of this worker.
@@ -258,8 +265,8 @@ def before_reset(coordinator: Any, wait: Callable[[], None]) -> None:
     """Makes a coordinator call `wait` before it resets the connections to its cluster.
 
     TensorFlow 2.4 deletes the objects of the connections as soon as a worker is lost. An operation
-    that runs at that moment, such as a read of a variable, may crash the process. If `cluster` is
-    missing, as in later releases, nothing is deleted.
+    that runs at that moment, such as a read of a variable, may crash the process. Later releases
+    delete nothing. If the attribute `cluster` is missing, as there, this does nothing.
     """
     if not hasattr(coordinator, "cluster"):
         return
@@ -288,15 +295,19 @@ def profile_class() -> Any:
 
 
 def accept_unused() -> None:
-    """Stops TensorFlow's reports of unused operations; raises an error if it lacks the method."""
+    """Stops TensorFlow's log lines about operations that a program creates and never uses.
+
+    If the private function is missing, they are still logged; without its module, this raises
+    `ImportError`.
+    """
     should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
     should_use._add_should_use_warning = lambda value, *args, **kwargs: value
 
 
 def shapes_and_seeds() -> tuple[Any, ...]:
-    """Returns the modules of `Dimension` and of `get_seed`.
+    """Returns the private modules that define `Dimension` and `get_seed`.
 
-    Raises `ImportError` if one is missing.
+    If one of them is missing, raises `ImportError`.
     """
     framework = "tensorflow.python.framework."
     return tuple(importlib.import_module(framework + n) for n in ("tensor_shape", "random_seed"))
@@ -312,9 +323,9 @@ def event_writers() -> tuple[Any, ...]:
 
 
 def automatic_control_dependencies() -> Any:
-    """Returns a context that runs stateful operations in order.
+    """Returns a context whose stateful operations run in the order in which they are created.
 
-    Raises `ImportError` if its module is missing.
+    If TensorFlow's module for it is missing, raises `ImportError`.
     """
     name = "tensorflow.python.framework.auto_control_deps"
     return importlib.import_module(name).AutomaticControlDependencies()
@@ -323,23 +334,23 @@ def automatic_control_dependencies() -> Any:
 def saved_model_builder() -> Any:
     """Returns the class that writes a SavedModel.
 
-    Raises `AttributeError` if TensorFlow lacks it.
+    If the private class is missing, raises `AttributeError`.
     """
     return importlib.import_module("tensorflow.python.saved_model.builder_impl")._SavedModelBuilder
 
 
 def current_variable_store() -> Any:
-    """Returns the store that `get_variable` uses.
+    """Returns the store in which `get_variable` finds and creates variables.
 
-    Raises `AttributeError` if TensorFlow lacks it.
+    If TensorFlow's private function is missing, raises `AttributeError`.
     """
     return importlib.import_module(_VARIABLE_SCOPE)._get_default_variable_store()
 
 
 def with_variable_store(store: Any) -> Any:
-    """Makes `get_variable` use this store in a context.
+    """Returns a context in which `get_variable` uses `store`.
 
-    Raises `AttributeError` if TensorFlow lacks it.
+    If TensorFlow's private function is missing, raises `AttributeError`.
     """
     return importlib.import_module(_VARIABLE_SCOPE).with_variable_store(store)
 
@@ -347,9 +358,9 @@ def with_variable_store(store: Any) -> Any:
 def forget_eager_default() -> None:
     """Makes `tf.init_scope` in a branch or loop mean the program's graph, not eager execution.
 
-    TensorFlow stores the default mode in its context. If the context was created before eager
-    execution was disabled, as by `tf.config`, that mode is wrong. Raises `AttributeError` if the
-    class is missing.
+    TensorFlow's context stores the default mode when it is created. If a program uses `tf.config`
+    before it disables eager execution, the stored mode is wrong. If the private class for it is
+    missing, raises `AttributeError`.
     """
     context = importlib.import_module("tensorflow.python.eager.context")
     current = context.context_safe()
@@ -406,14 +417,14 @@ def sessions_are_replaced() -> bool:
 
 
 def replace_in_sessions(session: Any) -> None:
-    """Makes each session of TensorFlow run its calls by an object of ours.
+    """Makes each session of TensorFlow run its calls by an object of the class `session`.
 
-    It replaces methods that are the same from 2.4 to 2.21. If one is removed, `compat run
-    --runtime=modern` fails with an `AttributeError`.
+    The replaced methods of TensorFlow are the same from 2.4 to 2.21. If one of them is missing,
+    `compat run --runtime=modern` fails with an `AttributeError`.
 
     Args:
-      session: The class of these objects, which are created from a session's target and graph. It
-        has the attribute `target`, and the methods `extend()`, `cancel()`, `close()` and
+      session: A class such as `GraphSession`, created from a session's target and graph. It has the
+        attribute `target`, and the methods `extend()`, `cancel()`, `close()` and
         `run(in_session, fetches, operations, fed, options)`. If `run` returns None, TensorFlow's
         session runs the call.
     """
@@ -451,15 +462,16 @@ def before_calls(
     closed: Callable[..., None],
     left: Callable[..., None],
 ) -> None:
-    """Makes all sessions of TensorFlow call these functions before their own methods.
+    """Makes all sessions of TensorFlow call the given functions before their own methods.
 
     If a method is missing, this fails with an `AttributeError`.
 
     Args:
       called: Called before `Session.run` makes a call, as
         `called(session, now, tensors, operations, feeds, has_options)`. `feeds` has the fed values
-        by tensor, and `now(tensors, operations)` makes a call with these feeds. If `called` returns
-        the values of `tensors`, they replace the call; if it returns None, the call is made.
+        by tensor, `now(tensors, operations)` makes a call with these feeds, and `has_options` is
+        true for a call with `RunOptions` or `RunMetadata`. If `called` returns the values of
+        `tensors`, they replace the call; if it returns None, the call is made.
       other: Called before a partial run, with the session and the arguments.
       closed: Called with a session before it is closed.
       left: Called with a session and the arguments of its `__exit__`, which may close it in another
@@ -491,8 +503,8 @@ def _call_before(owner: Any, name: str, before: Callable[..., None]) -> None:
 def _object_of(graph: Any, element: Any) -> Any:
     """Returns the Python tensor or operation for a C++ object of TensorFlow, from a cache.
 
-    TensorFlow finds it by its name, which takes 20 us while other threads hold the lock of Python.
-    Raises `AttributeError` if a method is missing.
+    TensorFlow looks the object up by its name, which takes 20 us while other threads use the GIL.
+    If a private method is missing, raises `AttributeError`.
     """
     if not hasattr(graph, "compat_objects"):
         graph.compat_objects = {}
@@ -547,9 +559,9 @@ def _ask_in_calls() -> None:
 
 
 def fetch_handler(graph: Any, fetches: Any) -> Any:
-    """Returns the object by which TensorFlow's sessions handle the structure of fetches.
+    """Returns TensorFlow's object that flattens fetches and restores their structure in results.
 
-    Raises `AttributeError` if its class is missing.
+    If its private class is missing, raises `AttributeError`.
     """
     return importlib.import_module(_base_session().__module__)._FetchHandler(graph, fetches, {})
 
@@ -575,10 +587,10 @@ def before_summaries(
 ) -> None:
     """Makes TensorFlow's summary writers call `written` instead of writing a summary at once.
 
-    If their module is removed, this fails with an `ImportError`.
+    If their module is missing, this fails with an `ImportError`.
 
     Args:
-      written: Called with a list of a summary and its step, and a function that writes these two.
+      written: Called as `written([summary, step], write)`; `write(summary, step)` writes a summary.
       other: Called before a writer is flushed or closed.
     """
     module = importlib.import_module("tensorflow.python.summary.writer.writer")
@@ -602,7 +614,7 @@ def step_of_replicas(optimizer: Any) -> Any:
 def resource_variable() -> Any:
     """Returns the class of resource variables, eager or in graphs.
 
-    Raises an error if TensorFlow lacks it.
+    If TensorFlow's private class is missing, raises an error.
     """
     return importlib.import_module(
         "tensorflow.python.ops.resource_variable_ops"
@@ -610,7 +622,7 @@ def resource_variable() -> Any:
 
 
 def _base_session() -> Any:
-    """Returns the class of all sessions; raises `ImportError` if TensorFlow lacks it."""
+    """Returns the base class of all sessions; raises `ImportError` if its module is missing."""
     return importlib.import_module("tensorflow.python.client.session").BaseSession
 
 
@@ -625,22 +637,22 @@ def eager_mode() -> Any:
 def cancellation_manager() -> Any:
     """Returns an object that cancels calls of functions.
 
-    Raises `AttributeError` if TensorFlow lacks it.
+    If its private class is missing, raises `AttributeError`.
     """
     return _imported("tensorflow.python.eager.cancellation").CancellationManager()
 
 
 def tensor_in_memory_of(array: Any, dtype: Any) -> Any:
-    """Returns an eager tensor that shares the memory of an array, if aligned, or else a copy.
+    """Returns an eager tensor that shares the memory of an aligned array; copies any other array.
 
-    Raises `AttributeError` if the constructor is missing.
+    If the private constructor is missing, raises `AttributeError`.
     """
     tensor, context = _eager()
     return tensor(array, context.device_name, dtype.as_datatype_enum)
 
 
 def _eager() -> tuple[Any, Any]:
-    """Returns the class of eager tensors, and the context; raises an error if one is missing."""
+    """Returns the class of eager tensors, and its context; raises an error if one is missing."""
     context = _imported("tensorflow.python.eager.context").context()
     context.ensure_initialized()
     return _imported("tensorflow.python.framework.ops").EagerTensor, context
@@ -653,11 +665,11 @@ def _imported(name: str) -> Any:
 
 
 def caller(function: Any) -> Callable[[Sequence[Any], Any], Any]:
-    """Returns a function that calls a concrete function, in graph or eager mode.
+    """Returns a function that runs a concrete function at once, also while a graph is built.
 
-    It takes tensors and the call's `cancellation_manager`, and returns tensors. A call by
-    TensorFlow's own method takes 0.1 ms more, and all threads share its cancellation manager.
-    Raises `AttributeError` if a part of TensorFlow is missing.
+    The result is called with the input tensors and a `cancellation_manager`, and returns tensors.
+    TensorFlow's own method takes 0.1 ms more, and has one cancellation manager for all threads.
+    If a private part is missing, raises `AttributeError`.
     """
     execute = _imported("tensorflow.python.eager.execute").execute_with_cancellation
     inner = getattr(function, "inference_fn", None) or function._inference_function
@@ -678,23 +690,23 @@ def caller(function: Any) -> Callable[[Sequence[Any], Any], Any]:
 def set_device(op: Any, device: str) -> None:
     """Changes the device of an operation that no session has run yet.
 
-    Raises `AttributeError` if the method is missing.
+    If the operation's private method is missing, raises `AttributeError`.
     """
     op._set_device(device)
 
 
 def control_outputs(op: Any) -> list[Any]:
-    """Returns the operations that wait for this one.
+    """Returns the operations that have a control dependency on this one.
 
-    Raises `AttributeError` if TensorFlow lacks it.
+    If the private attribute is missing, raises `AttributeError`.
     """
     return list(op._control_outputs)
 
 
 def is_in_branch_or_loop(op: Any) -> bool:
-    """Whether an operation is inside a `cond` or a loop of TensorFlow 1.x.
+    """Returns whether an operation is inside a `cond` or a loop of TensorFlow 1.x.
 
-    Raises `AttributeError` if the method is missing.
+    If the operation's private method is missing, raises `AttributeError`.
     """
     return op._get_control_flow_context() is not None
 
@@ -702,6 +714,6 @@ def is_in_branch_or_loop(op: Any) -> bool:
 def graph_functions(graph: Any) -> Any:
     """Returns the library of a graph's functions, or None if it has none.
 
-    Raises `AttributeError` if the attribute is missing.
+    If the graph's private attribute is missing, raises `AttributeError`.
     """
     return graph.as_graph_def().library if graph._functions else None

@@ -83,10 +83,10 @@ _KERAS = (
 
 
 def _imported_by_unused_keras() -> Sequence[str]:
-    """Returns optional packages that TensorFlow imports for an internal Keras that nothing uses.
+    """Returns optional packages that TensorFlow imports only for its internal copy of Keras.
 
-    Since Keras became a package of its own, TensorFlow uses only one base class of its internal
-    copy. No other part of TensorFlow needs these packages, which take a twelfth of the import time.
+    Since Keras became a package of its own, TensorFlow uses only one base class of this copy. No
+    other part of TensorFlow needs these packages, which take a twelfth of the import time.
     """
     spec = importlib.util.find_spec("tensorflow")
     for folder in spec.submodule_search_locations or () if spec is not None else ():
@@ -155,7 +155,7 @@ def traced(function: Any) -> Any:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Suppresses TensorFlow's Python log below errors, for calls with messages of no use."""
+    """Limits TensorFlow's Python log to errors, for calls whose other messages are of no use."""
     # TensorFlow's logger and, since about 2.5, absl's, which `absl.app.run` sets to INFO.
     logs = [tf1.logging, absl.logging]
     levels = [log.get_verbosity() for log in logs]

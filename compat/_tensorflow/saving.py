@@ -1,9 +1,9 @@
-"""Keeps hooks that save every few steps from reading the global step after each of them.
+"""Keeps hooks that save every few steps from reading the global step after each call.
 
-`CheckpointSaverHook` fetches the global step with each call, and reads it once more where a
-checkpoint may be due. Newer releases assume that a call may be a million steps, so they read it
-after each: one more call, and in a cluster one more message to a parameter server. A call is one
-step here, as in TensorFlow 1.15.
+`CheckpointSaverHook` fetches the global step with each call of `run`, and reads it again if a
+checkpoint may be due. Newer releases assume that a call may make a million steps, so they read it
+again after each call. That is one more call and, in a cluster, one more message to a parameter
+server. Here a call makes one step, as in TensorFlow 1.15.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks that a cluster on other machines is allowed: its servers trust every client."""
+"""Checks that a cluster on other machines is allowed, since its servers trust every client."""
 
 from __future__ import annotations
 

@@ -36,7 +36,8 @@ class Reservation(ContextManager["Reservation"]):
     def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
         """Returns the environment entry and the `pass_fds` that make a child inherit the port.
 
-        The port is free when both processes have released it, so call `release` after the start.
+        The port is free when both processes have released it, so call `release` once the child has
+        started.
         """
         descriptor = self._socket.fileno()
         return {_VARIABLE: f"{self.port}:{descriptor}"}, (descriptor,)

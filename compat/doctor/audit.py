@@ -18,8 +18,8 @@ def audit(packages: Path, ignored: Iterable[str] = ()) -> tuple[list[str], int]:
 
     Returns:
       The lines to print, and the exit code: 0 if no vulnerability is known, 1 if a package has one,
-      2 if pip-audit failed, and 75 if a package could not be checked. A service that cannot be
-      reached reports nothing, which is not the same as no vulnerability.
+      2 if pip-audit failed, and 75 if a package could not be checked, for example because the
+      service did not answer.
     """
     done = subprocess.run(
         [

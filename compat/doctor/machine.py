@@ -32,7 +32,7 @@ _QUOTAS = (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"])
 def findings(facts: Mapping[str, Any]) -> Iterator[Finding]:
     """Yields a finding each for the proxies, the GPUs, the ports and the cores of this machine.
 
-    `facts` are empty if TensorFlow does not load.
+    `facts` has the number of GPUs that TensorFlow sees; it is empty if TensorFlow does not load.
     """
     variables = ", ".join(proxies.found(os.environ))
     yield Finding(

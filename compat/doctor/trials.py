@@ -36,7 +36,7 @@ _POLL_SECS = 0.05
 
 
 class Attempt:
-    """A process `python WORDS` in a new folder, killed on exit or after `deadline` seconds."""
+    """Runs `python WORDS` in a new folder; kills it after `deadline` seconds, or at `__exit__`."""
 
     def __init__(
         self,

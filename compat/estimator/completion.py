@@ -26,7 +26,7 @@ def mark_ends(executor: Any, with_globals: Callable[..., Any]) -> None:
 
     Args:
       executor: The class `_TrainingExecutor` of the package.
-      with_globals: Returns a copy of a function whose module has other globals.
+      with_globals: Returns a copy of a function, with some globals of its module replaced.
     """
     train, follow = executor._start_distributed_training, executor._start_continuous_evaluation
     evaluate_once = executor._execute_evaluator_once
@@ -109,10 +109,10 @@ class _UntilTheEnd:
         self._is_last = False
 
     def before_eval(self) -> Any:
-        """Called before an evaluation; returns False to end."""
+        """Called before an evaluation; returns False if the evaluator shall exit."""
         self._is_last = self._end.is_reached()
         return self._listener.before_eval()
 
     def after_eval(self, result: Any) -> Any:
-        """Called after an evaluation, or if there is no new checkpoint; returns False to end."""
+        """Called after each evaluation, or attempt; returns False if the evaluator shall exit."""
         return self._listener.after_eval(result) and not self._is_last

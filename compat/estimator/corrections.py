@@ -51,9 +51,10 @@ def warned(loss: Any) -> Any:
 def _keep_the_best(kind: Any) -> None:
     """Makes a resumed run export only models that are better than all earlier ones.
 
-    `BestExporter` reads the best evaluation from event files, which already have that of the model
-    to export. So in 1.15 a process never exported its first model, and 2.15 always exports it. This
-    leaves out the newest evaluation of the model's step, and counts exports of earlier processes.
+    `BestExporter` reads the best evaluation from event files, which already contain that of the new
+    model. So no new model was better, and in 1.15 a process never exported its first model. 2.15
+    exports the first model of each process, however bad. This leaves out the newest evaluation of
+    the model's step, and also counts the exports of earlier processes.
     """
     export = kind.export
     if "_has_exported" not in export.__code__.co_names:

@@ -85,7 +85,7 @@ class _Element:
 
     @property
     def initializer(self) -> Any:
-        """Does nothing, since the step starts the dataset."""
+        """Returns an operation that does nothing, since the step starts the dataset."""
         return tf.no_op()
 
     def get_next(self, name: str | None = None) -> Any:

@@ -116,7 +116,8 @@ class Saver(metaclass=abc.ABCMeta):
     def _writing(self, prefix: str) -> Iterator[None]:
         """Creates the folder of a checkpoint; raises `NotWrittenError` if a file is not written.
 
-        An error that does not name a file of the checkpoint, such as a lost peer, is raised as is.
+        An error of TensorFlow that names no file of the checkpoint, such as a lost peer, is not
+        converted.
         """
         folder = os.path.dirname(prefix)
         try:

@@ -112,7 +112,7 @@ class Cluster:
 
     @property
     def departures(self) -> Departures | None:
-        """The announcements of trainers other than the chief; None if there are no others."""
+        """The trainers' announcements to the chief; None if this task is not one of several."""
         alone = self.has_coordinator or self.serves or len(self._trainers) < 2
         if alone or roles.is_local(self.cluster):
             return None
@@ -120,7 +120,7 @@ class Cluster:
         return Departures(key_value.place(self.cluster), trainers, self.task.name)
 
     def join(self, poll: Callable[[], None] = lambda: None) -> None:
-        """Serves until training ends: until the processes that train have ended.
+        """Serves until all processes that train have ended.
 
         Args:
           poll: called about twice a second until the chief is done; an error in it ends the wait.

@@ -11,8 +11,8 @@ from compat.cluster.liveness.departures import Departures, updates_together
 class DepartureHook(tf1.train.SessionRunHook):
     """Makes the chief wait, at the end of its session, until no other trainer makes updates.
 
-    The hooks after this one end after the wait, so that one of them can save these updates. The
-    chief waits only if one `saves`.
+    Hooks after this one end after the wait, so that one of them can save these updates. If none of
+    them saves (`saves` is false), the chief does not wait.
     """
 
     def __init__(

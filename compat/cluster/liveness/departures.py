@@ -1,8 +1,7 @@
 """Finds out which trainers still make updates, so that the chief saves those as well.
 
-Each trainer but the chief has a key-value entry on the first parameter server, with its state: that
-it trains, from when it has met its peers and opens its session, or that it has left, after its last
-update.
+Each trainer but the chief stores its state in a key-value entry on the first parameter server:
+"trains" when it has met its peers and opens its session, and "left" after its last update.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Departures:
         gives_up: Callable[[], bool] = lambda: False,
         absent_secs: float = GRACE_SECS,
     ) -> bool:
-        """Blocks the chief until no other trainer makes updates; returns whether one still did.
+        """Blocks the chief until no other trainer makes updates; returns whether it waited for one.
 
         A trainer is lost if its port is closed for a few seconds, or if it does not answer for a
         minute; the chief does not wait for it. A trainer that has not begun has `absent_secs` to do

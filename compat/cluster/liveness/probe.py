@@ -1,4 +1,4 @@
-"""Checks, by plain TCP and without proxies, why no server answers at an address."""
+"""Finds out, by plain TCP and without proxies, why no server answers at an address."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def read_reply(address: str, size: int, request: bytes = b"", timeout: float = 1
 def drop_if_own(connection: socket.socket) -> bool:
     """Drops a connection of a socket to itself; returns whether it was one.
 
-    If nothing listens, the kernel may choose the called port as the caller's own port.
+    If no process listens on a port, the kernel may choose this port for the caller as well, so
+    that the socket connects to itself.
     """
     is_own = bool(connection.getsockname() == connection.getpeername())
     if is_own:

@@ -81,7 +81,7 @@ class Lifecycle:
         return self._lost
 
     def announce(self) -> RunState | None:
-        """Returns the state that is to be announced; None if none is, or it has been already."""
+        """Returns the final state to announce; None if it was announced, or is ``RETRYING``."""
         if self._is_announced or self.state is RunState.RETRYING:
             return None
         if self.state is not RunState.FAILED:

@@ -1,4 +1,4 @@
-"""Lets programs connect with a server one after another."""
+"""Lets programs connect with a server one after another, since a server may crash otherwise."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 A gathered call returns at once, with proxies that wait for the values when the program uses them.
 Calls are of one kind if they have the same fetches and feeds. A group of calls is made when it is
-full, on another thread, while the program prepares the calls of the next group. It is made before
-anything by which the program could notice that the calls were not made yet.
+full, on another thread, while the program prepares the calls of the next group. It is made earlier
+if the program could otherwise notice that the calls are pending.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class _Kind:
     """Calls of a graph's sessions that have the same fetches, operations and feeds.
 
     Attributes:
-      shows: whether such a call can show the program which earlier calls were made, since it uses
-        variables, or a queue that other programs use, for example to end a server.
+      shows: whether earlier calls have to be made before such a call, since it uses variables, or a
+        queue that other programs use, for example to end a server.
       first: operations that run in each call at once, such as those that read from a queue.
       edges: tensors that the gathered operations take from `first`.
       handlers: by the number of calls in a group, TensorFlow's handler of the group's fetches.
@@ -214,9 +214,9 @@ class _Group:
             return private.run_handled(self.session, handlers[len(copies)], feed)
 
     def fail(self, behind: int) -> BaseException:
-        """Returns the group's error, which tells how many calls after the failed one are not made.
+        """Sets and returns the group's error, which reports how many calls are not made.
 
-        Calls of the next group, whose number is `behind`, are not made either.
+        These are the calls after the failed one, and the `behind` calls of the next group.
         """
         self.error, self._rows = self.raised, []
         if isinstance(self.raised, tf1.errors.OpError):
@@ -406,7 +406,7 @@ class Ahead:
         return afterwards
 
     def _ended(self, group: _Group, cause: str) -> list[Callable[[], Any]]:
-        """Notes the end of a group; returns the functions to call afterwards."""
+        """Records the end of a group, and its error; returns the functions to call afterwards."""
         if group.raised is not None:
             self._failure = group.fail(self.group.size if self.group is not None else 0)
         group.kind.ended(group.size, cause)
@@ -461,7 +461,7 @@ def _seen(value: Any) -> Any:
 
 
 def _line() -> str:
-    """Returns the line of the program that is being run."""
+    """Returns the file and line of the program that are being run, such as "train.py:12"."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_NOT_OF_PROGRAM):
         frame = frame.f_back

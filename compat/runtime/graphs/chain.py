@@ -40,10 +40,10 @@ class Chain:
 
     Args:
       graph: the graph to which the copies are added.
-      fed: the inputs of each update: placeholders, or other tensors that are computed before.
+      fed: the inputs of each update: placeholders, or other tensors that the caller feeds.
       outputs: the tensors that are fetched from the step.
       operations: further operations of the step.
-      before: operations that run before, and are not copied.
+      before: operations that the caller runs first, so they are not copied.
       fails_in_order: whether a copy begins when the previous one is done on all devices, so that
         if a copy fails, all copies before it are done and none after it has begun.
 
@@ -93,7 +93,7 @@ class Chain:
         return not self.obstacle and dense
 
     def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
-        """Returns the feed of a call, of arrays with a row for each update."""
+        """Returns the feed of a call; each of `arrays` has one row for each update."""
         return dict(zip(self._stacked, arrays))
 
     def outputs(self, count: int) -> list[Any]:

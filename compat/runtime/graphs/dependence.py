@@ -77,8 +77,8 @@ class Dependence:
     def _begins(self, op: Any, local: set[str]) -> bool:
         """Whether TensorFlow 2 stores the state of an operation, whichever operations use it.
 
-        Stores all variables except those named in `local`, and other state that other tasks can
-        use.
+        This is so for all variables except those named in `local`, and for other state that other
+        tasks can find.
         """
         if not holds_state(op):
             return False

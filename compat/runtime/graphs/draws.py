@@ -1,8 +1,9 @@
-"""Random operations of a graph, each with one stream of numbers in all kinds of calls.
+"""Makes each random operation of a graph draw one stream of numbers, whichever function runs it.
 
-A function has a stream for each of its operations, so an operation that is copied into several
-functions would draw the same numbers in each. For each operation in `_TWINS` TensorFlow 2 has
-another one that draws the same numbers, bit by bit, and keeps its count in a variable.
+TensorFlow 2 starts a stream for each function that contains an operation, so copies of the
+operation in several functions would draw the same numbers. For each operation in `_TWINS`,
+TensorFlow 2 has a variant that draws the same numbers as the operation, bit by bit, but counts them
+in a variable, which the functions share.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def draws(op: Any) -> bool:
 
 
 def can_be_lifted(op: Any) -> bool:
-    """Whether an operation can draw in a function: without a seed, or with the same numbers."""
+    """Whether functions can run a random operation: it has no seed, or a variant with a counter."""
     return op.type in _TWINS or not is_seeded(op.node_def)
 
 

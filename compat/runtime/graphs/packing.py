@@ -126,7 +126,10 @@ def is_small(tensor: Any) -> bool:
 
 
 def _source(tensor: Any) -> str:
-    """Returns the name of a tensor, or of the variable that it reads without waiting first."""
+    """Returns the tensor's name or, for a read that waits for no operation, that of its variable.
+
+    Such reads of one variable have one value, so it is packed only once.
+    """
     op = tensor.op
     is_read = op.type == "ReadVariableOp" or (op.type == "Identity" and is_handle(op.inputs[0]))
     return str((op.inputs[0] if is_read and not op.control_inputs else tensor).name)

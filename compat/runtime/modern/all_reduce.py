@@ -25,7 +25,7 @@ _GROUP = 1_000_000  # The key of this group of workers; the strategy counts its 
 
 
 class Replicas:
-    """Joins this worker with the others."""
+    """Connects this worker with the others, and combines values of all of them."""
 
     def __init__(self, server: Cluster) -> None:
         with identity.declared_until_started(server.address, server.run):

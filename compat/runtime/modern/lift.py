@@ -39,7 +39,8 @@ class Lifted:
       edges: Tensors that the session computes before a call, such as those of queues and readers.
       targets: Operations that the session runs before a call.
       keys: Inputs by which workers pair the tensors to average; see `all_reduce`.
-      draws_in_calls: Whether a seeded random operation has no counter that all functions share.
+      draws_in_calls: Whether a seeded operation would draw other numbers in a larger call, since it
+        has no counter that all functions share.
 
     Args:
       session: The session of the variables.

@@ -138,7 +138,7 @@ class Loop:
             return unrolled(turns * STEPS_A_TURN, rest + 1)
 
     def _on_elements(self, source: Any, key: Any, count: Any, *stacked: Any) -> Any:
-        """Runs steps one after the other until the elements end."""
+        """Runs a step on each of up to `count` elements of the dataset, one after the other."""
         data = self._data.opened(source)
         resources = self._lifted.resources()
         first = self._lifted.empty()

@@ -473,7 +473,8 @@ class ModernSession(ProgramSession):
     def _wait(self, function: Callable[[], Any], is_long: bool = False) -> Any:
         """Runs `function` eagerly and returns its result; raises if a task of the cluster is lost.
 
-        If the session becomes overdue, it gives up the call; without a cluster, only if `is_long`.
+        Raises `Interrupted` when `is_overdue` returns true. Without a coordinator, checks this
+        only if `is_long`.
         """
         is_given_up = threading.Event()
 

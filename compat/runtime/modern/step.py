@@ -109,7 +109,7 @@ class ModernStep(ProgramStep):
 
 
 def made_outside(what: str) -> str:
-    """Returns the error message for a variable that the workers of a cluster do not find."""
+    """Returns the error message for `what`, such as a variable, that the workers do not find."""
     return (
         f"{what} was made outside of `with compat.device(...)`, so this task would train alone; "
         "make variables and steps inside it"

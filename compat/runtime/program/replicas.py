@@ -69,7 +69,7 @@ class SyncReplicas:
     def _accumulated(
         self, gradients: Sequence[Any], variables: Sequence[Any], step: Any
     ) -> tuple[list[Any], list[Any], list[Any]]:
-        """Returns the operations that add gradients, their means, and the initializers."""
+        """Returns operations that add gradients, the means, and the accumulators' initializers."""
         additions, initial = [], []
         averaged = list(gradients)
         places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)

@@ -66,9 +66,10 @@ def _other_local_values(sync: Any) -> list[Any]:
 
 
 def _first_tokens(sync: Any) -> Any:
-    """Returns the operation that puts the tokens with which replicas begin: none, if possible.
+    """Returns the operation that puts the tokens with which replicas begin.
 
-    TensorFlow puts some, with which replicas would compute further gradients of the first weights.
+    It puts no tokens, unless an update takes more gradients than there are replicas. Tokens would
+    make replicas compute further gradients of the initial weights.
     """
     try:
         return sync.get_init_tokens_op(0)

@@ -101,7 +101,10 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
 
 
 def _begins_infinite(variable: Any) -> bool:
-    """Whether a variable's initial value is infinite, as for a best loss, but not for a weight."""
+    """Whether a variable's initial value is infinite, so that infinity in it is no error.
+
+    A variable for a program's best loss may begin so, but no weight does.
+    """
     inputs = getattr(variable.initializer, "inputs", ())[1:2]
     if not inputs or not inputs[0].dtype.base_dtype.is_floating or _bytes(variable) > _SMALL_BYTES:
         return False
@@ -147,7 +150,7 @@ def _is_table(saveable: Any) -> bool:
 
 
 def _gathered(variable: Any, piece: pieces.Piece) -> Any:
-    """Returns rows of a variable, read where it is."""
+    """Returns rows of a variable, which are read on the variable's device."""
     with tf1.device(variable.device):
         return tf1.raw_ops.ResourceGather(
             resource=variable.handle, indices=_rows(piece), dtype=variable.dtype.base_dtype

@@ -25,7 +25,7 @@ from compat.runtime.session import Session, Values, number_of_updates
 
 
 def recoverable(function: Callable[[], Any]) -> Any:
-    """Converts a `PeerError` into the error after which a monitored session recovers."""
+    """Calls `function`; converts a `PeerError` to an error that monitored sessions recover from."""
     try:
         return function()
     except PeerError as error:
@@ -47,8 +47,8 @@ class ProgramSession(tf1.Session, Session):
     ) -> ProgramSession:
         """Converts the session `raw` of TensorFlow's session manager to this class.
 
-        If it `has_hooks`, a monitored session of TensorFlow runs it, which adds the fetches of
-        hooks, and creates a new session after a call that cannot return.
+        `has_hooks` means that a monitored session of TensorFlow runs this session. It adds the
+        fetches of hooks, and creates a new session after a call that cannot return.
         """
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The session manager has no argument for a class.

@@ -21,8 +21,8 @@ def initial_value(variable: Any) -> Any:
 def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
     """Creates a variable that does not share the memory of a constant initial value.
 
-    The graph keeps a constant, such as the initial accumulators of Adagrad, so the first update of
-    some rows would copy it, and the variable would take twice its memory.
+    The graph keeps a constant, such as the initial accumulators of Adagrad. If a variable shared
+    its memory, the first sparse update would copy it, and both would stay in memory.
     """
     if callable(kwargs.get("initial_value")):
         kwargs["initial_value"] = functools.partial(_unshared, kwargs["initial_value"])

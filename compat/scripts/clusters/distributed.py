@@ -161,7 +161,10 @@ def _trainers() -> dict[str, str]:
 
 
 def departures() -> Departures | None:
-    """Returns the `Departures` that report the exit of trainers to the chief, or None."""
+    """Returns the `Departures` that report the exit of trainers to the chief.
+
+    None on a parameter server, and if only one task trains.
+    """
     trainers = _trainers()
     if task is None or task.job == "ps" or len(trainers) < 2:
         return None
@@ -170,7 +173,7 @@ def departures() -> Departures | None:
 
 
 def install() -> None:
-    """Restricts servers, also those of an Estimator, to this machine without `--allow_network`."""
+    """Makes servers, also Estimators', refuse remote hosts unless `--allow_network` is given."""
     original = tf1.train.Server.__init__
     if not _starts():
         return
@@ -218,7 +221,7 @@ class Session(tf1.Session, metaclass=Old):
 
 
 class InteractiveSession(tf1.InteractiveSession, metaclass=Old):
-    """`tf.InteractiveSession` whose target's address is replaced as by `--hosts` and `--local`."""
+    """`tf.InteractiveSession` with a mapped target."""
 
     def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
         super().__init__(_target(target), graph, config)

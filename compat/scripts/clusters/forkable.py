@@ -35,7 +35,7 @@ class Survey:
 def survey(path: str) -> Survey | None:
     """Decides whether a program may be forked after TensorFlow has been loaded; runs nothing.
 
-    It reads the program and the modules of its own that it imports.
+    Reads the program's script, and those of its modules that it imports.
 
     Returns:
       A `Survey` if the program may be forked. None if each process must start its own Python:

@@ -216,7 +216,7 @@ def _place_in(session: Any) -> None:
 
 
 def _place(graph: Any, filters: Sequence[str]) -> None:
-    """Gives operations without a device a task, if this process serves a task of a cluster."""
+    """Calls `unplaced.place` on a graph, if this process serves a task of a cluster."""
     task = distributed.task
     if task is None:
         return

@@ -79,7 +79,7 @@ class Record:
         self._sampling = contextlib.ExitStack()
 
     def start(self) -> None:
-        """Begins to sample the resource use of this task, and to close the run at a signal."""
+        """Samples this task's resource use from now on, and makes stop signals close the run."""
         if threading.current_thread() is threading.main_thread():
             stop_signals.before_death(lambda signum: self.close(128 + signum))
         self._sampling.enter_context(sampled(self._place, _SAMPLES_SECS))
