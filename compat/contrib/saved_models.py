@@ -39,9 +39,10 @@ def regression_signature(input_tensor: Any, output_tensor: Any) -> Any:
 
 
 def generic_signature(name_tensor_map: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a signature of named tensors.
+    """Returns a signature that maps names to tensors.
 
-    `Exporter.init` makes its default signature of the ones named "inputs" and "outputs".
+    If `Exporter.init` receives two such signatures, named "inputs" and "outputs", it combines them
+    into the default signature.
     """
     return dict(name_tensor_map)
 

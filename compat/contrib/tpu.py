@@ -128,7 +128,11 @@ class CrossShardOptimizer(tf1.tpu.CrossShardOptimizer):
 
 
 def __getattr__(name: str) -> Any:
-    """Returns any other name from `tf.tpu`, or a module of TensorFlow."""
+    """Returns an attribute that this module does not define.
+
+    It is a name in `tf.tpu`, a name in the TPU estimator's module for embeddings, or a module in
+    `tensorflow.python.tpu`.
+    """
     for place in (tf1.tpu, _embedding):
         if hasattr(place, name):
             return getattr(place, name)

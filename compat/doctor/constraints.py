@@ -94,7 +94,7 @@ def owners() -> dict[str, str]:
 
 
 def lines() -> list[str]:
-    """Returns the lines that have constraints, oldest first."""
+    """Returns the TensorFlow lines that have constraints, such as "2.21", oldest first."""
     stems = [path.stem[len("tf") :] for path in _FOLDER.glob("tf*.txt")]
     known = [stem for stem in stems if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", stem)]
     if not known:

@@ -1,4 +1,4 @@
-"""Trains an estimator on the modern runtime: its model function, lifted into a step."""
+"""Trains an estimator on the modern runtime, which runs its model function as the training step."""
 
 from __future__ import annotations
 
@@ -78,7 +78,11 @@ class _Build:
 
 
 class _Session:
-    """A session whose `run` keeps all workers busy; the package runs `[train_op, loss]` in it."""
+    """The session in which tensorflow-estimator runs `[train_op, loss]`.
+
+    It runs the step alone, and takes the loss from the step's outputs. Fetching the loss separately
+    would make the workers run one after another.
+    """
 
     def __init__(self, hooks: Any, config: Any, **kwargs: Any) -> None:
         del config  # The `ConfigProto`, which only TensorFlow's session uses.

@@ -82,7 +82,11 @@ def lives_of(
 
 
 def launches(lives: Sequence[Life]) -> list[list[Life]]:
-    """Returns lives grouped by launch; between two launches, no task runs for over a minute."""
+    """Groups the lives of tasks by launch, in order of time.
+
+    A life is the time from one start of a task to its end. A life belongs to a new launch if it
+    starts more than a minute after all earlier ones have ended.
+    """
     found: list[list[Life]] = []
     until = -math.inf
     for life in lives:

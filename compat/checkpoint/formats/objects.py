@@ -109,7 +109,10 @@ def _graph(path: str) -> Any:
 
 
 def _names(graph: Any, values: Values) -> dict[str, str]:
-    """Returns names of variables by their keys."""
+    """Returns the names of variables in a dict by checkpoint key.
+
+    A variable with an empty full name, or one that others share, is named after its key.
+    """
     full = {
         attribute.checkpoint_key: attribute.full_name
         for node in graph.nodes

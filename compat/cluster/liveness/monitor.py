@@ -51,7 +51,10 @@ def run_checks(checks: Mapping[Key, Check]) -> dict[Key, str]:
 
 
 def connection_checks(addresses: Mapping[str, str]) -> dict[str, Check]:
-    """Returns a check for each task, by name and address, that its port accepts a connection."""
+    """Returns checks that test whether the ports of tasks accept connections.
+
+    `addresses` maps the names of tasks to addresses. The keys of the result are "NAME at ADDRESS".
+    """
     return {
         f"{name} at {address}": functools.partial(reason_unreachable, address)
         for name, address in addresses.items()

@@ -131,7 +131,11 @@ def at_exit(function: Callable[[BaseException | None], None]) -> None:
 
 
 def _uncaught() -> BaseException | None:
-    """Returns the error by which this process ends, if Python shows it."""
+    """Returns the uncaught exception that ends this process, or None.
+
+    Python records it when it prints the traceback, so `sys.exit` leaves none, except in a child of
+    `multiprocessing`, which is still handling the exception.
+    """
     # An error in a child of `multiprocessing`, which has not handled it yet.
     in_child = sys.exc_info()[1]
     # In an interactive session an error ends a cell or a line, not the process.

@@ -96,7 +96,10 @@ class _Kind:
 
     @property
     def chain(self) -> Chain:
-        """The copies of the operations, by which one call of the session makes several calls."""
+        """Copies of the operations, so that one call of the session does the work of several.
+
+        They are made on first use. If they cannot run as one call, this sets `obstacle`.
+        """
         if self._chain is None:
             self._chain = self._make()
             self.obstacle = self.obstacle or self._chain.obstacle
@@ -509,14 +512,16 @@ def end(is_interrupted: bool = False) -> None:
 
 @contextlib.contextmanager
 def ahead(calls: int, after: int | None = None) -> Iterator[None]:
-    """Gathers calls of sessions that are of one kind, and makes them as one call.
+    """Gathers session calls that have the same fetches and feeds, and makes them as one call.
 
-    A value of a gathered call waits for the call when the program uses it. All values are the same
-    as without gathering; see docs/scripts.md.
+    So the program waits less often for servers. A gathered call returns at once, with proxies that
+    wait for the values when the program uses them. The values are the same as without gathering;
+    see docs/scripts.md.
 
     Args:
-      calls: number of calls in a group.
-      after: number of calls of a kind that are made one by one first; by default a hundred.
+      calls: maximum number of calls in a group.
+      after: number of calls with the same fetches and feeds that are made one by one first; by
+        default a hundred.
 
     Raises:
       UserError: `calls` is less than two, or calls are already being gathered.

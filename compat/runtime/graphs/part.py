@@ -1,4 +1,9 @@
-"""Cuts out of a graph the part that a call runs on variables that TensorFlow 2 stores."""
+"""Splits the operations of a session call between TensorFlow's session and a function.
+
+TensorFlow 2 stores the variables, so a function has to run the operations that use them. The
+session runs only operations that need its own state, such as queues. All others are lifted, that
+is, copied into the function.
+"""
 
 from __future__ import annotations
 
@@ -96,10 +101,10 @@ class Part:
         return first
 
     def _draws_there(self, op: Any) -> bool:
-        """Whether a random operation is lifted, and not run by TensorFlow's session.
+        """Whether the function runs a random operation, instead of TensorFlow's session.
 
-        True in a branch or a loop, and for operations of another task, such as a table's initial
-        values.
+        True in a branch or a loop, which the session would have to run as a whole. Also True for an
+        operation of another task, such as a table's initial values, if a function can run it.
         """
         if private.is_in_branch_or_loop(op):
             return True

@@ -173,7 +173,14 @@ class Loop:
         return [*last, done, data.worker]
 
     def arguments(self, stacked: Sequence[Any], count: int) -> Sequence[Any]:
-        """Returns the arguments of a call of `function(count)`."""
+        """Returns the arguments for the function that `function(count)` returns.
+
+        Use it once for each call, since it takes the steps' input from queues and readers.
+
+        Args:
+          stacked: for each fed placeholder, an array with a row for each step.
+          count: the number of steps.
+        """
         # Convert to the types of the placeholders, as TensorFlow's session does with feeds.
         arrays = [
             np.asarray(array, tensor.dtype.as_numpy_dtype)

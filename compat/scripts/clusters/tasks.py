@@ -44,7 +44,7 @@ def run(
 ) -> int:
     """Runs `compat run --cluster` until the training tasks have finished; returns the exit code.
 
-    The program is a script, or "-m" and a module of this folder.
+    The program is a script, or "-m" and a module in the current folder.
     """
     is_script = len(program) == 1
     script = program[0] if is_script else _file(program[1])

@@ -83,8 +83,12 @@ class Beside(NamedTuple):
 def beside(script: str, migrate: Callable[[str], Migrated]) -> Beside | None:
     """Migrates the modules that a script imports, each by `migrate(file)`.
 
-    Returns None if a changed module cannot get a new name, because it is the `__init__.py` of a
-    package, or because `import package.module` imports it, so that the program uses its full name.
+    A module that changes gets a new name, since the old script still imports the old module.
+
+    Returns:
+      The migrated modules; None if a changed one cannot be renamed. This is so for the
+      `__init__.py` of a package, and for a module that is imported by `import package.module`,
+      since the program then uses its full name.
     """
     root = os.path.dirname(os.path.abspath(script))
     found = {file: migrate(file) for file in modules.imported(script)}

@@ -65,7 +65,11 @@ def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> mi
 
 
 def _renamed(program: Program) -> Iterator[Edit]:
-    """Yields edits that replace classes by those of `compat`, and exit after `server.join()`."""
+    """Yields edits that replace classes by those of `compat`, and wrap `server.join()`.
+
+    TensorFlow's `join` never returns. That of `compat` returns the run's exit code, so an edit
+    passes it to `sys.exit`.
+    """
     for node in program.nodes(ast.Attribute):
         name = program.meaning(node)
         if name in _OURS:

@@ -193,7 +193,12 @@ def plain(name: str) -> str:
 
 
 def importable(by: str, ours: str) -> str:
-    """Returns the replacement `by` as a program imports it; `ours` if `by` is internal."""
+    """Returns the dotted name by which a program can import a replacement.
+
+    Args:
+      by: the replacement as in the table, such as "numpy:prod", which becomes "numpy.prod".
+      ours: the name to return if `by` is internal: a module of this package, or a private name.
+    """
     is_internal = by.startswith("compat.") or "._" in by
     return ours if is_internal else by.replace(":", ".").strip(".")
 

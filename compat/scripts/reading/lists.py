@@ -72,9 +72,10 @@ def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
 
 
 def _kind(value: Any, names: dict[str, str], kinds: Container[str]) -> str:
-    """Returns the builtin, of those in `kinds`, whose result an expression is, or "".
+    """Returns the name of the builtin that computes the value of an expression, or "".
 
-    `names` has the builtins by the variables that hold their results.
+    The expression is a call of a builtin in `kinds`, or a variable in `names`, which maps each
+    variable to the builtin that computes its value.
     """
     if isinstance(value, ast.Name):
         return names.get(value.id, "")

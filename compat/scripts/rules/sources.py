@@ -121,7 +121,11 @@ def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
 
 
 def _starts(spelled: str, text: str, column: int) -> list[int]:
-    """Returns the columns of `spelled` in a line: near `column`, else anywhere in a short line."""
+    """Returns the columns at which `spelled` occurs in a line, preferably near `column`.
+
+    The column may be wrong, since the text is converted before it is parsed, and can be on another
+    line than its node. So the rest of the line is searched next, unless the line is very long.
+    """
     word = re.escape(spelled)
     pattern = re.compile(rf"(?<!\w){word}(?!\w)" if spelled[0].isalnum() else word)
     near = max(column - _NEAR, 0), column + len(spelled) + _NEAR

@@ -56,7 +56,11 @@ def classic_element(value: Any, owner: Any) -> Any:
 
 
 def classic_format(text: Any, values: Any) -> Any:
-    """Returns `text % values`; `text` may also be a number, as `values` may be any object."""
+    """Returns `text % values`; `%d` and the like also accept arrays of one element.
+
+    Newer releases of NumPy do not convert these to numbers. `text` may be a number too, since `%`
+    also computes a remainder.
+    """
     try:
         return text % values
     except TypeError:

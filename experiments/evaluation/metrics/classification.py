@@ -165,9 +165,9 @@ class Calibration(Comparison):
     It is NaN if no label is 1.
 
     Args:
-      labels: name of the classes, 0 or 1, `[n]`.
-      predictions: name of the probabilities of class 1, `[n]`.
-      weights: name of the weights, or None.
+      labels: name of the output that has the classes, 0 or 1, `[n]`.
+      predictions: name of the output that has the probabilities of class 1, `[n]`.
+      weights: name of the output that has the weights, or None.
     """
 
     def reset(self) -> None:
