@@ -51,7 +51,10 @@ def version(name: str) -> str | None:
 
 
 def needs(name: str, extras: Iterable[str] = ()) -> dict[str, Requirement]:
-    """Returns the requirements of an installed package by name; empty if it is not installed."""
+    """Returns the requirements of an installed package, as a dict keyed by the required package.
+
+    The dict is empty if the package is not installed.
+    """
     requirements: dict[str, Requirement] = {}
     with contextlib.suppress(*_UNREADABLE):
         for text in metadata.requires(name) or []:

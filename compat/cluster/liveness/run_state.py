@@ -133,8 +133,9 @@ def at_exit(function: Callable[[BaseException | None], None]) -> None:
 def _uncaught() -> BaseException | None:
     """Returns the uncaught exception that ends this process, or None.
 
-    Python records it when it prints the traceback, so `sys.exit` leaves none, except in a child of
-    `multiprocessing`, which is still handling the exception.
+    Python stores an exception when it prints its traceback, so this is None after `sys.exit`. In a
+    child of `multiprocessing` it is any exception, including `SystemExit`, since the child calls
+    its exit functions before it handles the exception.
     """
     # An error in a child of `multiprocessing`, which has not handled it yet.
     in_child = sys.exc_info()[1]

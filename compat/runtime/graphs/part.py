@@ -101,10 +101,11 @@ class Part:
         return first
 
     def _draws_there(self, op: Any) -> bool:
-        """Whether the function runs a random operation, instead of TensorFlow's session.
+        """Returns whether a random operation is lifted into the function, not run by the session.
 
-        True in a branch or a loop, which the session would have to run as a whole. Also True for an
-        operation of another task, such as a table's initial values, if a function can run it.
+        True inside a branch or a loop, since the session would have to run all of it. Also True for
+        an operation that is placed on another task, such as an initializer on a parameter server,
+        if a function can run the operation.
         """
         if private.is_in_branch_or_loop(op):
             return True

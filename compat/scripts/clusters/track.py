@@ -126,7 +126,12 @@ class Record:
             write_atomically(os.environ[inherited.RECORD], logdir)
 
     def _opened(self, step: int | None) -> Tracker:
-        """Returns the tracker; creates it for a script whose first scalar has this step."""
+        """Returns the tracker; the first call creates it.
+
+        Args:
+          step: in the first call, the step of the script's first scalar, which shows whether the
+            script resumes an earlier run; None if the script has written no scalar.
+        """
         with self._opening:  # Threads of the script write summaries as well.
             self._tracker = self._tracker or self._open(step)
             return self._tracker

@@ -32,7 +32,7 @@ _OF_ERA = (
 
 
 class Migrated(NamedTuple):
-    """A script after the rules; its text is the old one if there was nothing to do."""
+    """The result of applying the rules to a script; `text` is the old text if nothing changes."""
 
     text: str
     counts: dict[str, int]  # Lines that are rewritten or have a remark, by rule.

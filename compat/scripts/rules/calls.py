@@ -55,7 +55,11 @@ def _forms(use: Use) -> Iterator[tuple[ast.Call, Form]]:
 
 
 def _calls(program: Program, rule: str) -> Iterator[tuple[Use, ast.Call, Form]]:
-    """Yields the uses in a program, their calls and the old forms that belong to a rule."""
+    """Yields a program's calls of functions that have old forms, with each old form in a rule.
+
+    The call may be in another form. Each item is the use of the function's name, the call and the
+    old form.
+    """
     for use in program.uses:
         for call, form in _forms(use):
             if form.rule == rule:

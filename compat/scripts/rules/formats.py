@@ -67,7 +67,10 @@ def as_json(findings: Sequence[Finding], files: int) -> str:
 
 
 def as_sarif(findings: Sequence[Finding], files: int) -> str:
-    """Returns a SARIF log of one run; the lines of a notebook count within the named cell."""
+    """Returns a SARIF log with one run.
+
+    A finding in a notebook names its cell, and its line number is relative to that cell.
+    """
     del files
     known = [
         {

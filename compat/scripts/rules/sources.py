@@ -123,8 +123,10 @@ def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
 def _starts(spelled: str, text: str, column: int) -> list[int]:
     """Returns the columns at which `spelled` occurs in a line, preferably near `column`.
 
-    The column may be wrong, since the text is converted before it is parsed, and can be on another
-    line than its node. So the rest of the line is searched next, unless the line is very long.
+    `column` is where the node begins in the parsed text. It may be wrong for this line, since the
+    text is converted before it is parsed, and since `spelled` may be on another line than the
+    beginning of the node. So if `spelled` does not occur near `column`, the whole line is searched,
+    unless the line is very long.
     """
     word = re.escape(spelled)
     pattern = re.compile(rf"(?<!\w){word}(?!\w)" if spelled[0].isalnum() else word)

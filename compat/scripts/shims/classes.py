@@ -32,7 +32,10 @@ def __getattr__(name: str) -> Any:
 
 
 class Old(abc.ABCMeta):
-    """Metaclass that makes instances of TensorFlow's class instances of the subclass as well."""
+    """Metaclass for subclasses of TensorFlow's classes.
+
+    `isinstance(x, subclass)` is also True if `x` is an instance of TensorFlow's class.
+    """
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, next(c for c in cls.__mro__ if not isinstance(c, Old)))
