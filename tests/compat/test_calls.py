@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,3 +133,11 @@ def test_a_call_at_the_very_end_of_python() -> None:
     program += "atexit.register(lambda: print(submit(lambda: 42).result()))"
     command = [sys.executable, "-c", program]
     assert subprocess.run(command, stdout=subprocess.PIPE, timeout=150).stdout == b"42\n"
+
+
+@pytest.mark.long
+def test_a_call_that_returns_while_python_ends_does_not_abort_it(programs: Path) -> None:
+    command = [sys.executable, str(programs / "late_close.py")]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=150)
+    assert ended.stdout == b"left behind: True\n"
+    assert ended.returncode == 3, ended.stderr.decode()

@@ -1,9 +1,15 @@
-"""Makes calls into TensorFlow that may never return, on threads that can be left behind."""
+"""Makes calls into TensorFlow that may never return, on threads that can be left behind.
+
+A call that returns from TensorFlow while Python ends aborts the process. So the process waits at
+its end for the calls that have not returned, for a limited time.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
+import os
 import queue
 import threading
 from concurrent import futures
@@ -12,6 +18,9 @@ from typing import Any, Callable, Iterator
 from compat._tensorflow import tf1
 
 CLOSE_SECS = 5.0
+# Time for the calls that have not returned when the process ends. A call that takes longer waits
+# for a lost peer, and will not return while Python ends.
+_EXIT_SECS = 15.0
 
 
 def retry_duplicate_rpc(function: Callable[[], Any]) -> Any:
@@ -42,7 +51,8 @@ def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., 
 # The calls for idle threads. Creating a thread takes half a millisecond on a busy machine, a call
 # on an idle thread 30 us.
 _idle: list[queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]]]] = []
-_left_behind: set[futures.Future[Any]] = set()  # Abandoned calls that have not returned yet.
+_pending: set[futures.Future[Any]] = set()  # The calls that have not returned yet.
+_left_behind: set[futures.Future[Any]] = set()  # Those of them for whose result nobody waits.
 
 
 def run_with_watchdog(
@@ -96,6 +106,8 @@ def _leave_behind(outcome: futures.Future[Any]) -> None:
 def submit(function: Callable[[], Any]) -> futures.Future[Any]:
     """Calls `function` on another thread; returns its future result."""
     outcome: futures.Future[Any] = futures.Future()
+    _pending.add(outcome)
+    outcome.add_done_callback(_pending.discard)
     try:
         calls = _idle.pop()
     except IndexError:
@@ -124,3 +136,18 @@ def _call(function: Callable[[], Any], outcome: futures.Future[Any]) -> None:
         outcome.set_result(function())
     except BaseException as error:
         outcome.set_exception(error)
+
+
+def _wait_for_pending() -> None:
+    futures.wait([*_pending], timeout=_EXIT_SECS)
+
+
+def _forget_threads() -> None:
+    """Forgets the threads of the parent, which a forked child does not have."""
+    for each in (_idle, _pending, _left_behind):
+        each.clear()
+
+
+# Registered before what other modules do at exit, so it waits for the calls that they make as well.
+atexit.register(_wait_for_pending)
+os.register_at_fork(after_in_child=_forget_threads)
