@@ -10,7 +10,8 @@ from typing import Any, Callable, Iterator
 from compat._tensorflow import private, tf1
 from compat.checkpoint.io import BASENAME, CheckpointIO
 from compat.cluster.liveness import run_state, watchdog
-from compat.cluster.liveness.coordination import Coordinated
+from compat.cluster.liveness.coordination import Coordinated, reported
+from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, updates_together
 from compat.errors import UserError
 from compat.runtime.interface import current_runtime
 from compat.runtime.run import Run
@@ -141,8 +142,11 @@ class Supervisor(Run, Coordinated):
                 master, config, start_standard_services=start_standard_services
             )
             with contextlib.suppress(tf1.errors.OutOfRangeError), exiting:
-                yield session
-            self.coord.raise_requested_exception()  # The body may have missed a thread's error.
+                try:
+                    yield session
+                finally:
+                    # The body may have missed the error of a thread, or may fail because of it.
+                    self.coord.raise_requested_exception()
             collections.deque(session.drain(), maxlen=0)
             saves = self.is_chief and self.save_model_secs and start_standard_services
             if saves or not self.is_chief:
@@ -159,11 +163,11 @@ class Supervisor(Run, Coordinated):
             with contextlib.suppress(Exception):  # The first error is the one to report.
                 self.stop(close_summary_writer=close_summary_writer)
             raise
-        # Threads are asked to stop before the session closes, so that a queue runner that waits
-        # ends without an error.
-        self.request_stop()
-        session.close()
-        self.stop(close_summary_writer=close_summary_writer)
+        try:
+            # Before the session closes, so that the threads can do their last work in it.
+            self.stop(close_summary_writer=close_summary_writer)
+        finally:
+            session.close()
         exiting.resume()
 
     def prepare_or_wait_for_session(
@@ -251,18 +255,27 @@ class Supervisor(Run, Coordinated):
     ) -> None:
         """Stops the threads, and closes the summary writer.
 
+        Threads that still run after `stop_grace_secs` are ignored, unless `ignore_live_threads` is
+        false; TensorFlow raises an error by default. Threads of synchronous replicas, which may
+        wait for gradients that nobody sends any more, have two seconds.
+
         Raises:
           Exception: the error that a thread passed to `request_stop`.
         """
         self.services.stop()
         self.request_stop()
+        patience = self.stop_grace_secs
+        if updates_together(self.graph):
+            patience = min(patience, REPLICAS_GRACE_SECS)
+        if watchdog.is_stuck():  # Threads in a call that was left behind do not end.
+            patience = 0
         try:
-            self.coord.join(
-                threads,
-                # Threads in a call that was left behind do not end.
-                stop_grace_period_secs=0 if watchdog.is_stuck() else self.stop_grace_secs,
-                ignore_live_threads=ignore_live_threads,
-            )
+            with reported(f"waiting up to {patience:g} s for the threads of the program to stop"):
+                self.coord.join(
+                    threads,
+                    stop_grace_period_secs=patience,
+                    ignore_live_threads=ignore_live_threads,
+                )
         except BaseException as error:
             self.runtime.ended_by(error)
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 import time
 from functools import partial
@@ -13,8 +12,8 @@ import numpy as np
 
 from compat._tensorflow import tf1
 from compat.cluster.liveness.cluster import Cluster
+from compat.cluster.liveness.coordination import is_failing
 from compat.cluster.liveness.departures import Departures, save_rest, updates_together
-from compat.errors import is_success
 from compat.runtime.run import Run
 from compat.runtime.session import Session, Values
 
@@ -76,14 +75,8 @@ class Services:
     def stop(self) -> None:
         """Stops the services; the chief first waits for other trainers' updates, and saves them."""
         part, saves = self.part, self.running and bool(self._run.save_model_secs)
-        try:
-            self._run.coord.raise_requested_exception()
-            error = sys.exc_info()[1]  # The error that leaves the program.
-            fails = isinstance(error, (KeyboardInterrupt, SystemExit)) and not is_success(error)
-        except BaseException:  # `Supervisor.stop` raises it.
-            fails = True
-        follows = not fails and (saves or not self._run.is_chief)
-        if part is not None and follows:
+        follows = saves or not self._run.is_chief
+        if part is not None and follows and not is_failing(self._run.coord):
             waited, run = self.follow_others(), self._run
             reads = None if run.global_step is None else partial(self._read_step, part[0])
             if saves:

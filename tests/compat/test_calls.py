@@ -138,6 +138,6 @@ def test_a_call_at_the_very_end_of_python() -> None:
 @pytest.mark.long
 def test_a_call_that_returns_while_python_ends_does_not_abort_it(programs: Path) -> None:
     command = [sys.executable, str(programs / "late_close.py")]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=150)
+    ended = subprocess.run(command, capture_output=True, timeout=150)
     assert ended.stdout == b"left behind: True\n"
     assert ended.returncode == 3, ended.stderr.decode()

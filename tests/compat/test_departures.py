@@ -114,6 +114,20 @@ def test_a_chief_does_not_wait_for_a_worker_that_was_lost(
         assert 70 <= chief.report["global_step"] < 100000
 
 
+def test_a_chief_that_fails_does_not_wait(
+    start_cluster: StartCluster, programs: Path, tmp_path: Path
+) -> None:
+    """Its program calls `stop` in a `finally`, as with TensorFlow, which ends at once as well."""
+    given = {"kind": "stop", "logdir": str(tmp_path / "logs"), "examples": [6, 100000]}
+    with start_cluster(programs / "uneven.py", "legacy", ps=1, worker=2) as cluster:
+        cluster.start("ps")
+        cluster.start("worker", 1, **given)
+        chief = cluster.start("worker", 0, **given, fails=True)
+        assert chief.wait().code == 1
+        assert chief.complaints.rstrip().endswith("ValueError: the chief fails")
+        assert "waiting for those of" not in chief.said
+
+
 ESTIMATOR = """
 import json, os
 import tensorflow as tf

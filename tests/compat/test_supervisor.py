@@ -229,6 +229,14 @@ class TestOwners:
         assert graphs["error_of_a_thread"] == ["disk is full", FIRST]
         assert graphs["error_of_exc_info"] == "disk is full"
 
+    def test_an_error_of_a_thread_goes_before_a_later_one_of_the_body(self, graphs: Any) -> None:
+        first, then = graphs["error_of_the_body_after_that_of_a_thread"]
+        assert first == "OSError('disk is full')"
+        assert then == "KeyError('the data that the thread did not read')"
+
+    def test_a_thread_does_its_last_work_in_the_open_session(self, graphs: Any) -> None:
+        assert graphs["last_work_of_a_thread"] == [1]
+
     def test_the_saver_of_tensorflow_saves_and_restores(self, graphs: Any) -> None:
         names = ["model.ckpt-1", "model.ckpt-2"]
         assert graphs["saver_of_tensorflow"] == [[[0, 0], [4, 1]], names]

@@ -2,9 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import sys
+import threading
+from typing import Any, Iterator
 
 from compat._tensorflow import tf1
+from compat.errors import is_success
+
+_REPORT_SECS = 5.0
+
+
+@contextlib.contextmanager
+def reported(wait: str) -> Iterator[None]:
+    """Prints the line `wait` if the body, a wait, takes longer than a few seconds."""
+    timer = threading.Timer(_REPORT_SECS, print, [wait])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def is_failing(coord: Any) -> bool:
+    """Whether a thread has reported an error to `coord`, or an error leaves the program.
+
+    The end of the input and `sys.exit(0)` are no failures. An error that the program is handling
+    counts as one, since Python does not tell `except` from `finally`.
+    """
+    try:
+        coord.raise_requested_exception()
+    except BaseException:  # `stop` raises it.
+        return True
+    error = sys.exc_info()[1]
+    is_end = isinstance(error, (tf1.errors.OutOfRangeError, StopIteration)) or is_success(error)
+    return error is not None and not is_end
 
 
 class Coordinated:

@@ -252,10 +252,11 @@ class ProgramSession(tf1.Session, Session):
         # Replicas wait for tokens of their chief, which makes no more updates; these release them.
         tokens, self.last_tokens = self.last_tokens, None
         if tokens is not None:
-            tf1.Session.run(self, tokens)
+            self.call(tokens)
 
     def _close(self) -> None:
-        with contextlib.suppress(tf1.errors.OpError):  # The failed call has reported the loss.
+        # The failed call has reported the loss.
+        with contextlib.suppress(tf1.errors.OpError, PeerError):
             self.leave()
         with contextlib.suppress(tf1.errors.OpError):
             tf1.Session.close(self)

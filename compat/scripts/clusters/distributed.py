@@ -8,13 +8,13 @@ from __future__ import annotations
 import atexit
 import functools
 import os
-import sys
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
 from compat._tensorflow import tf1
 from compat.cluster import access, ports, proxies, roles
 from compat.cluster.liveness import key_value, shutdown
+from compat.cluster.liveness.coordination import is_failing
 from compat.cluster.liveness.departure_hook import DepartureHook
 from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, Departures, save_rest
 from compat.cluster.liveness.probe import reason_not_serving
@@ -263,12 +263,7 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
     def _follow_others(self) -> None:
         """Makes a chief wait for the updates of the other workers, and save them."""
         part, self._part = self._part, None
-        try:
-            self.coord.raise_requested_exception()
-        except BaseException:  # `stop` raises the error.
-            return
-        ended = isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit))
-        if part is None or ended or tf1.get_collection(RELEASE):
+        if part is None or is_failing(self.coord) or tf1.get_collection(RELEASE):
             return
         session, departing = part
         departing.leave()

@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterator, Sequence
 from compat._tensorflow import private, tf1
 from compat.cluster.liveness.diagnosis import unanswered
 from compat.cluster.liveness.monitor import Monitor, connection_checks
-from compat.cluster.liveness.watchdog import retry_duplicate_rpc, run_with_watchdog
+from compat.cluster.liveness.watchdog import close_session, retry_duplicate_rpc, run_with_watchdog
 from compat.errors import PeerError
 from compat.runtime.graphs import session as graphs
 from compat.runtime.graphs.device_placement import filtered
@@ -141,21 +141,9 @@ def _called(session: Any, function: Callable[[], Any]) -> Any:
 
 
 def _closed(session: Any, close: Callable[[], None]) -> None:
-    """Closes a session without waiting for lost tasks.
-
-    It does wait for the tasks that are reachable: if Python exited before their answer, the answer
-    would abort the process.
-    """
-    deadline = time.monotonic() + _DEFAULT_SECS
-
-    def poll() -> None:
-        _miss(session)
-        if time.monotonic() > deadline:  # A stopped task is reachable, and never answers.
-            raise PeerError("no answer")
-
+    """Closes a session without waiting for ever for a lost task."""
     if _target(session).startswith(_SCHEME):
-        with contextlib.suppress(Exception):  # The failed call has reported the loss.
-            run_with_watchdog(close, poll)
+        close_session(close)
     else:
         close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator
 
@@ -102,6 +103,50 @@ def error_of_a_thread(logdir: Path) -> Any:
             thread.join()
 
     return [refusal(body, OSError), checkpoints(logdir)]
+
+
+@case
+def error_of_the_body_after_that_of_a_thread(logdir: Path) -> Any:
+    """As TensorFlow raises them: the thread's, in whose traceback that of the body is."""
+    Graph()
+    supervisor = compat.Supervisor()
+
+    def fail() -> None:
+        with supervisor.stop_on_exception():
+            raise OSError("disk is full")
+
+    def body() -> None:
+        with supervisor.managed_session():
+            thread = threading.Thread(target=fail)
+            thread.start()
+            thread.join()
+            raise KeyError("the data that the thread did not read")
+
+    try:
+        body()
+    except (OSError, KeyError) as error:
+        return [repr(error), repr(error.__context__)]
+
+
+@case
+def last_work_of_a_thread(logdir: Path) -> Any:
+    """It begins after the request to stop, in a session that is still open."""
+    graph = Graph()
+    supervisor = compat.Supervisor()
+    found = []
+
+    class Evaluation(tf1.train.LooperThread):
+        def run_loop(self) -> None:
+            """Does nothing while the program trains."""
+
+        def stop_loop(self) -> None:
+            time.sleep(0.5)
+            found.append(int(session.run(graph.global_step)))
+
+    with supervisor.managed_session() as session:
+        Evaluation(supervisor.coord, 0.1).start()
+        session.run(graph.train, {graph.inputs: 1.0})
+    return found
 
 
 @case

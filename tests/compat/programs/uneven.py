@@ -75,6 +75,11 @@ def main(runtime: str, cluster: Any, job: str, index: int, **given: Any) -> None
             session = supervisor.prepare_or_wait_for_session(server.target)
             with contextlib.suppress(tf1.errors.OutOfRangeError):
                 train(session, step)
+            if given.get("fails"):
+                try:
+                    raise ValueError("the chief fails")
+                finally:
+                    supervisor.stop()
             if server.is_chief:
                 supervisor.save(session)
             over = Path(given.get("stops_after", logdir))  # Exists once the other has left.
