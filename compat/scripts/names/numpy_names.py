@@ -91,6 +91,8 @@ SIZED = (
     "empty eye full identity ones tile zeros random.choice random.normal random.permutation "
     "random.rand random.randn random.uniform"
 )
+# Functions that accepted numbers among arrays of one element, and rows of different lengths.
+SHAPED = "ravel reshape resize"
 
 # The new names of arguments by their old ones; "" for a removed argument.
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {

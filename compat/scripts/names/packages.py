@@ -37,13 +37,13 @@ def _gone() -> dict[str, Served]:
 
 # Names that were removed.
 GONE: Mapping[str, Served] = _gone()
-# Functions that accepted floats without a fraction as sizes. Few calls pass any.
-SIZED = {_NUMPY + name for name in numpy_names.SIZED.split()}
+# Functions that accepted unusual arguments. Few calls pass any.
+LENIENT = {_NUMPY + name for name in f"{numpy_names.SIZED} {numpy_names.SHAPED}".split()}
 # Functions and classes that still exist, and their replacements.
 CHANGED: Mapping[str, str] = {
     **{
         _NUMPY + name: "compat.scripts.shims.arrays:" + name.replace(".", "_")
-        for name in f"{numpy_names.CHANGED} {numpy_names.SIZED}".split()
+        for name in f"{numpy_names.CHANGED} {numpy_names.SIZED} {numpy_names.SHAPED}".split()
     },
     **python_names.CHANGED,
     **package_arguments.CHANGED,

@@ -64,7 +64,17 @@ def asanyarray(value: Any, dtype: Any = None, **options: Any) -> Any:
     return asarray(value, dtype, **{**options, "subok": True})
 
 
-def _of_lists(name: str) -> Callable[..., Any]:
+def _numbers(value: Any) -> Any:
+    """Returns an array; numbers and arrays of one element become an array of numbers.
+
+    As an array of objects, which it was until 1.23, today's TensorFlow could not take it in a feed.
+    """
+    made = array(value)
+    parts = [_element(part) for part in value] if made.dtype == object else [None]
+    return np.array(parts) if all(map(np.isscalar, parts)) else made
+
+
+def _of_lists(name: str, convert: Callable[[Any], Any] = array) -> Callable[..., Any]:
     """Returns a function of one array that accepts generators and rows of different lengths."""
     function = getattr(np, name)
 
@@ -73,7 +83,7 @@ def _of_lists(name: str) -> Callable[..., Any]:
         if inspect.isgenerator(values):
             values = list(values)
         return function(
-            array(values) if isinstance(values, (list, tuple)) else values, *args, **kwargs
+            convert(values) if isinstance(values, (list, tuple)) else values, *args, **kwargs
         )
 
     return call
@@ -83,6 +93,7 @@ amax = max = _of_lists("max")  # noqa: A001 - NumPy's names.
 amin = min = _of_lists("min")  # noqa: A001
 mean, std, unique, var = (_of_lists(name) for name in ("mean", "std", "unique", "var"))
 sum = _of_lists("sum")  # noqa: A001
+ravel, reshape, resize = (_of_lists(name, _numbers) for name in ("ravel", "reshape", "resize"))
 
 
 def _of_sequences(name: str) -> Callable[..., Any]:

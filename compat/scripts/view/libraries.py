@@ -96,12 +96,11 @@ def _look_up(name: str, real: Any, replaced: bool) -> Any:
             raise MissingName(_missing(name, entry))
         if entry.by.endswith(":"):
             return module(name)
-        value = _load(entry.by) if entry.by else None
+        value: Any = _load(entry.by) if entry.by else None
         if value is not None:
             return value
-    if name in packages.CHANGED:
-        return _load(packages.CHANGED[name])
-    value = getattr(real, last)
+    changed = packages.CHANGED.get(name)
+    value = _load(changed) if changed else getattr(real, last)
     if name in _REWORDED:
         renamed, order = packages.ARGUMENTS.get(name, {}), packages.POSITIONS.get(name, "")
         return with_arguments(value, renamed, order, packages.VALUES.get(name, {}))

@@ -41,6 +41,13 @@ NUMBERS = (
     ("zeros[1] += box; print(zeros)", "[2.25 3.   0.  ]"),
     ("kept['loss'] = one; print(kept)", "{'loss': array([2.25])}"),
 )
+RAGGED = (
+    ("np.array([[1, 2], [3]]).tolist()", "[[1, 2], [3]]"),
+    ("np.array([[np.ones(2), 1, True], [np.ones(2), 0, False]])[:, 1].tolist()", "[1, 0]"),
+    ("np.resize([1.0, one], [2, 1]).astype(float).tolist()", "[[1.0], [2.25]]"),
+    ("np.reshape([box, 1.0], newshape=[1, 2]).astype(float).tolist()", "[[3.0, 1.0]]"),
+    ("np.ravel([[1, 2], [3]]).tolist()", "[[1, 2], [3]]"),
+)
 METHODS = (
     ("one.tostring() == one.tobytes()", "True"),
     ("one.ptp() + np.arange(6).reshape(2, 3).ptp(axis=0).sum()", "9.0"),
@@ -53,7 +60,7 @@ METHODS = (
     ("array.array('b', [1]).tostring()", "b'\\x01'"),
     ("bool(np.ones(1)) if not np.array([]) else 0", "True"),
 )
-GROUPS = {"numbers": NUMBERS, "methods": METHODS}
+GROUPS = {"numbers": NUMBERS, "ragged": RAGGED, "methods": METHODS}
 
 
 @pytest.mark.parametrize("group", GROUPS)
