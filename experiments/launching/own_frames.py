@@ -24,7 +24,10 @@ _NOT_OWN = tuple(
 # Parts of TensorFlow's messages about functions and nodes, in whose place the user's line is shown.
 _BEFORE = re.compile(r".*?^ *Node: '[^']*'\n", re.DOTALL | re.MULTILINE)
 _OF_FUNCTION = re.compile(r"^\s*(\(\d+\) \w+: *|\{\{function_node [^}]*\}\} *)+")
-_NO_REASON = re.compile(r"\s*$|Graph execution error|Detected at node|\d+ root error")
+_NO_REASON = re.compile(
+    r"\s*$|Graph execution error|Detected at node|\d+ root error|Exception encountered when calling"
+)
+_OF_TERMINAL = re.compile(r"\x1b\[\d*m")  # Keras prints the reason in bold.
 _OF_NODE = re.compile(r" for '\{\{node [^']*'|\{\{node ([^}]*)\}\}")
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}|\[\[node ([^\s\]]+)")
 # The operation that takes a batch from a stream, and the line before the node that failed.
@@ -87,7 +90,8 @@ _REMEDIES = (
         "cast one of them by tf.cast",
     ),
     (
-        r"must be rank 2 but is rank 1",
+        r"must be rank 2 but is rank 1|min_ndim=2, found ndim=1"
+        r"|\(None, ([\d, ]+?),?\), but .* incompatible shape \(\1,?\)",
         "a split of tf.data is of batches: end it with .batch(self.settings.batch_size)",
     ),
     (r"label value of .* outside the valid range", "labels are from 0 to the number of logits - 1"),
@@ -167,7 +171,7 @@ def _fields(frame: Any) -> Sequence[Any]:
 
 def _message(error: BaseException) -> str:
     """Returns the type and the first line of an error, and a remedy if one is known."""
-    text = str(getattr(error, "message", "") or error).strip()
+    text = _OF_TERMINAL.sub("", str(getattr(error, "message", "") or error)).strip()
     of_stream = _REASON.search(text) if _OF_STREAM.search(text) else None
     found = [of_stream[1]] if of_stream else _BEFORE.sub("", text).splitlines()
     lines = [_OF_ITERATOR.sub("", _OF_FUNCTION.sub("", line)) for line in found]

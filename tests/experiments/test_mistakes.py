@@ -33,6 +33,12 @@ def stream(dataset: str) -> tuple[str, str]:
     return RETURN, f'return {{"train": lambda worker, workers: {dataset}}}'
 
 
+def layered(width: int) -> str:
+    """Returns the text that makes layers of Keras which take examples of so many numbers."""
+    layers = f"tf.keras.layers.InputLayer([{width}]), tf.keras.layers.Dense(10)"
+    return f"tf.keras.Sequential([{layers}])"
+
+
 # By name: what is replaced, by what, how the line begins (a regular expression), and the code.
 MISTAKES: dict[str, tuple[str, str, str, int]] = {
     # The class and its settings.
@@ -216,6 +222,18 @@ MISTAKES: dict[str, tuple[str, str, str, int]] = {
     "a stream that is not batched": (
         *stream(f'{SLICES}({{"x": x.astype("float32"), "y": y}})'),
         r"digits.py:\d+, in loss: ValueError: .*; a split of tf.data is of batches: end it with \.",
+        1,
+    ),
+    "an example to layers": (
+        'batch["x"] @ self.w',
+        layered(64) + '(batch["x"][0])',
+        r"digits.py:\d+, in loss: ValueError: In.*; a split of tf.data is of batches: end it with",
+        1,
+    ),
+    "another width to layers": (
+        'batch["x"] @ self.w',
+        layered(32) + '(batch["x"])',
+        r"digits.py:\d+, in loss: ValueError: In.*\b32\b.*\b64\b",
         1,
     ),
     "no examples": (
