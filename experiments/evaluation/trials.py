@@ -6,6 +6,7 @@ with its folder as an attribute, so that the next trial resumes the run.
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +37,13 @@ class Trials:
     def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:
         """Runs trials, `jobs` at a time, until there are `number` trials or a stop is requested.
 
+        A space of at most `number` combinations has a trial for each of them, and no more.
+
         If a run reports invalid input before any run is complete, its error is raised as a
         `UserError`.
         """
         self._resume()
+        number = self._enqueue_all(number)
         running: dict[str, Any] = {}
         reported: dict[str, int] = {}
         pruned: set[str] = set()
@@ -53,8 +57,10 @@ class Trials:
             if not running:
                 break
             ended = programs.poll()
+            over = {end.name for end in ended}
             for name, trial in running.items():
-                if self._report(trial, reported, is_pruned=name in pruned):
+                is_behind = self._report(trial, reported, is_pruned=name in pruned)
+                if is_behind and name not in over:  # A run that has ended is complete.
                     pruned.add(name)
                     programs.stop(name)
             for end in ended:
@@ -67,6 +73,24 @@ class Trials:
                 for name in running:
                     programs.stop(name)
         self._resume()
+
+    def _enqueue_all(self, number: int) -> int:
+        """Enqueues all combinations if they are at most `number`; returns the number of trials.
+
+        Optuna would draw some of them again, and leave out others.
+        """
+        values = [each.all for each in self.space.values()]
+        size = 1
+        for each in values:
+            size *= len(each)
+        if not 0 < size <= number:
+            return number
+        if size < number:
+            print(f"the space has {size} combinations, so there are {size} trials", flush=True)
+        for combination in itertools.product(*values):
+            params = dict(zip(self.space, combination))
+            self.study.enqueue_trial(params, skip_if_exists=True)
+        return size
 
     def _report(self, trial: Any, reported: dict[str, int], *, is_pruned: bool) -> bool:
         """Reports the new values of a run to Optuna; returns whether to prune the trial now."""

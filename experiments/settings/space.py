@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Sequence
 
 from compat.errors import UserError
 from experiments.settings.files import read_pairs
@@ -32,6 +32,13 @@ class Values:
     def first(self) -> Any:
         """One of the values."""
         return self.choices[0] if self.choices else self.low
+
+    @property
+    def all(self) -> Sequence[Any]:
+        """All of the values; empty for floats of a range, of which there are too many."""
+        if self.choices or not isinstance(self.low, int):
+            return self.choices
+        return range(self.low, int(self.high) + 1)
 
 
 def read_space(given: str, known: Any) -> dict[str, Values]:

@@ -118,8 +118,10 @@ def test_without_optuna_the_extra_is_named() -> None:
     assert last.endswith("run `python -m pip install 'compat-experiments[sweep]'`")
 
 
-def run_trials(folder: Path, xs: list[int], jobs: int = 1) -> Any:
-    """Runs a trial for each value of x; returns the study."""
+def run_trials(
+    folder: Path, xs: list[int], jobs: int = 1, space: dict[str, Values] | None = None
+) -> Any:
+    """Runs a trial for each value of x, or nine of another space; returns the study."""
     (folder / "run.sh").write_text(SCRIPT)
     study = optuna.create_study(
         direction="minimize", pruner=optuna.pruners.MedianPruner(n_startup_trials=1)
@@ -130,7 +132,7 @@ def run_trials(folder: Path, xs: list[int], jobs: int = 1) -> Any:
     trials = Trials(
         optuna,
         study,
-        {"x": Values("1..99", low=1, high=99)},
+        space or {"x": Values("1..99", low=1, high=99)},
         ["/bin/sh", str(folder / "run.sh")],
         str(folder),
         "loss",
@@ -140,7 +142,7 @@ def run_trials(folder: Path, xs: list[int], jobs: int = 1) -> Any:
     with signals() as stop:
         try:
             with Programs(jobs) as programs, stop.deferred():
-                trials.run(len(xs), jobs, programs, stop)
+                trials.run(len(xs) or 9, jobs, programs, stop)
         finally:
             study.recorded = recorded
             study.counted = trials._count()
@@ -168,6 +170,19 @@ def test_trial_that_is_behind_is_pruned(tmp_path: Path, capsys: pytest.CaptureFi
         "trial-3: failed with exit code 2 (invalid input)",
     ]
     assert (tmp_path / "trial-3" / "output.log").read_text() == "error: invalid input\nmore\n"
+
+
+def test_a_space_of_few_combinations_is_tried_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    space = {"x": Values("3|5|4", (3, 5, 4)), "y": Values("1..2", low=1, high=2)}
+    study = run_trials(tmp_path, [], space=space)
+    tried = [(trial.params["x"], trial.params["y"]) for trial in study.trials]
+    assert tried == [(3, 1), (3, 2), (5, 1), (5, 2), (4, 1), (4, 2)]
+    # Those that are behind end by themselves, most of them before they can be pruned.
+    assert set(states(study)) <= {"COMPLETE", "PRUNED"}
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert first == "the space has 6 combinations, so there are 6 trials"
 
 
 def test_invalid_input_of_the_first_run_ends_the_sweep(tmp_path: Path) -> None:
