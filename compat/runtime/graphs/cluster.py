@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any, ContextManager, Mapping
 
@@ -62,11 +63,14 @@ class Membership(session.Cluster):
             for task in sorted(self._connected | tasks):
                 place = tf1.DeviceSpec.from_string(task)
                 jobs.setdefault(place.job, {})[place.task] = self._address(task)
+            handlers = list(logging.root.handlers)
             with self._turns(tasks - self._connected), session.eagerly(), startup.without_notes():
                 reservation.release()
                 tf.config.experimental_connect_to_cluster(
                     tf1.train.ClusterSpec(jobs), job_name=_OWN_JOB, task_index=0, protocol="grpc"
                 )
+            # `absl.logging` has added one, which would show each line of TensorFlow's logger again.
+            logging.root.handlers[:] = handlers
             self._connected |= tasks
             self.device = f"/job:{_OWN_JOB}/replica:0/task:0/device:CPU:0"
 

@@ -12,6 +12,7 @@ import functools
 import itertools
 import re
 import threading
+import time
 from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
@@ -23,6 +24,7 @@ from compat.runtime.graphs.homes import Homes
 
 # The text that a function adds to an error message: a heading, its own name and, until about 2.6,
 # the line of this package that lifted the operation.
+_CANCEL_SECS = 10.0
 _OF_FUNCTION = re.compile(r"\A\s*(Graph execution error:\s*)?|\s*\[Op:__\w+\][\s\S]*\Z")
 _NODE = re.compile(r"\[\[node (\S+)( \(defined at [^)]*\))?\s*\]\]")
 _numbers = itertools.count()
@@ -249,7 +251,14 @@ class GraphSession:
             cancellation.start_cancel()
 
     def close(self) -> None:
-        """Frees the variables, unless another session uses them."""
+        """Frees the variables, unless another session uses them; waits for the cancelled calls.
+
+        The process aborts if Python exits while a thread of the program is still in TensorFlow. The
+        session is closed before, so such a thread makes no further call.
+        """
+        deadline = time.monotonic() + _CANCEL_SECS
+        while self._waiting and time.monotonic() < deadline:
+            time.sleep(0.01)
         nodes = {
             node.name: node
             for each in self._parts.values()

@@ -135,6 +135,35 @@ with tf.train.MonitoredTrainingSession(server.target, is_chief=job == "master") 
         session.run(released)
 """
 
+BLOCKED = """
+import json, os, threading, time
+import tensorflow as tf
+
+config = json.loads(os.environ["TF_CONFIG"])
+cluster, job = tf.train.ClusterSpec(config["cluster"]), config["task"]["type"]
+server = tf.train.Server(cluster, job_name=job, task_index=0)
+if job == "ps":
+    server.join()
+with tf.device("/job:ps/task:0"):
+    queue = tf.FIFOQueue(1, tf.float32, shapes=[])
+put, ends = queue.enqueue(1.0), []
+
+def block():
+    try:
+        session.run(put)
+    except tf.errors.OpError as error:
+        ends.append(type(error).__name__)
+
+session = tf.Session(server.target)
+session.run(put)
+threading.Thread(target=block, daemon=True).start()
+time.sleep(2)
+session.close()
+print("at the end: %s" % ends)
+tf.logging.set_verbosity(tf.logging.INFO)
+tf.logging.info("one line")
+"""
+
 
 @pytest.fixture(scope="module")
 def outputs() -> dict[str, dict[str, str]]:
@@ -174,6 +203,17 @@ def test_a_job_without_a_task_is_the_own_task_or_the_first(
     ran = run_script(ANY_WORKER, options=options, seconds=280)
     assert ran.code == 0, ran.out + ran.err
     assert f"total {3 * sum(range(100))}" in ran.out
+
+
+@pytest.mark.cluster
+@pytest.mark.long
+def test_closing_a_session_waits_for_the_calls_that_it_cancels(run_script: RunScript) -> None:
+    """Or Python might exit while their threads are in TensorFlow, which aborts the process."""
+    options = ("--runtime=modern", "--cluster", "ps=1,worker=1")
+    ran = run_script(BLOCKED, options=options, seconds=280)
+    assert ran.code == 0, ran.out + ran.err
+    assert "at the end: ['CancelledError']" in ran.out
+    assert (ran.out + ran.err).count("one line") == 1  # The cluster adds no handler of logs.
 
 
 @pytest.mark.cluster
