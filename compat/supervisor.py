@@ -148,6 +148,8 @@ class Supervisor(Run, Coordinated):
                     # The body may have missed the error of a thread, or may fail because of it.
                     self.coord.raise_requested_exception()
             collections.deque(session.drain(), maxlen=0)
+            if self.services.part is not None:
+                self.request_stop()  # Else threads would train on while the chief waits for others.
             saves = self.is_chief and self.save_model_secs and start_standard_services
             if saves or not self.is_chief:
                 self.services.follow_others()
@@ -262,8 +264,8 @@ class Supervisor(Run, Coordinated):
         Raises:
           Exception: the error that a thread passed to `request_stop`.
         """
-        self.services.stop()
         self.request_stop()
+        self.services.stop()
         patience = self.stop_grace_secs
         if updates_together(self.graph):
             patience = min(patience, REPLICAS_GRACE_SECS)

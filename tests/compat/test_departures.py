@@ -114,6 +114,22 @@ def test_a_chief_does_not_wait_for_a_worker_that_was_lost(
         assert 70 <= chief.report["global_step"] < 100000
 
 
+def test_a_chief_stops_its_threads_before_it_waits(
+    start_cluster: StartCluster, programs: Path, tmp_path: Path
+) -> None:
+    """Else one that trains would go on, and make updates after the last checkpoint."""
+    given = {"kind": "stop", "logdir": str(tmp_path / "logs"), "examples": [6, 120]}
+    with start_cluster(programs / "uneven.py", "legacy", ps=1, worker=2) as cluster:
+        cluster.start("ps")
+        cluster.start("worker", 1, **given)
+        chief = cluster.start("worker", 0, **given, loops=True)
+        assert chief.report["global_step"] == 126
+        before, waits, after = chief.said.partition("waiting for those of")
+        assert waits
+        assert "a call of the loop" in before
+        assert "a call of the loop" not in after
+
+
 def test_a_chief_that_fails_does_not_wait(
     start_cluster: StartCluster, programs: Path, tmp_path: Path
 ) -> None:

@@ -51,6 +51,31 @@ def train(session: Any, step: Any, should_stop: Any = lambda: False) -> None:
         time.sleep(0.1)
 
 
+def train_until_stop(
+    server: compat.Server, supervisor: compat.Supervisor, step: Any, given: dict[str, Any]
+) -> None:
+    """Trains as a program of 2016 that calls `stop` itself."""
+    session = supervisor.prepare_or_wait_for_session(server.target)
+    if given.get("loops"):
+        supervisor.loop(0.2, print, args=["a call of the loop"], kwargs={"flush": True})
+    with contextlib.suppress(tf1.errors.OutOfRangeError):
+        train(session, step)
+    if given.get("fails"):
+        try:
+            raise ValueError("the chief fails")
+        finally:
+            supervisor.stop()
+    if server.is_chief:
+        supervisor.save(session)
+    over = Path(given.get("stops_after", given["logdir"]))  # Exists once the other has left.
+    while server.is_chief and not over.exists():
+        time.sleep(0.1)
+    supervisor.stop()
+    session.close()
+    if not server.is_chief:
+        over.touch()
+
+
 def main(runtime: str, cluster: Any, job: str, index: int, **given: Any) -> None:
     server = compat.Server(cluster, job, index, runtime=runtime)
     if server.serves:
@@ -72,23 +97,7 @@ def main(runtime: str, cluster: Any, job: str, index: int, **given: Any) -> None
             with supervisor.managed_session(server.target) as session:
                 train(session, step)
         else:
-            session = supervisor.prepare_or_wait_for_session(server.target)
-            with contextlib.suppress(tf1.errors.OutOfRangeError):
-                train(session, step)
-            if given.get("fails"):
-                try:
-                    raise ValueError("the chief fails")
-                finally:
-                    supervisor.stop()
-            if server.is_chief:
-                supervisor.save(session)
-            over = Path(given.get("stops_after", logdir))  # Exists once the other has left.
-            while server.is_chief and not over.exists():
-                time.sleep(0.1)
-            supervisor.stop()
-            session.close()
-            if not server.is_chief:
-                over.touch()
+            train_until_stop(server, supervisor, step, given)
     if server.is_chief:
         values = files.read(CheckpointIO(logdir).history()[-1])
         print(json.dumps({name: int(values[name]) for name in ("global_step", "total")}))
