@@ -42,6 +42,11 @@ class Task:
     cluster: dict[str, list[str]]
     filters: tuple[str, ...]  # Device filters of its server; empty if it sees all devices.
 
+    @property
+    def name(self) -> str:
+        """The device of the task, such as "/job:worker/task:0"."""
+        return f"/job:{self.job}/task:{self.index}"
+
     def others(self) -> Iterator[tuple[str, int, str]]:
         """Yields job, index and address of each other task."""
         spec = tf1.train.ClusterSpec(self.cluster)
@@ -237,7 +242,7 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
     def prepare_or_wait_for_session(self, master: Any = "", *args: Any, **kwargs: Any) -> Any:
         """Returns a session at the mapped address."""
         if self.is_chief:
-            atexit.register(release, tf1.get_default_graph(), _target(master))
+            _release_at_exit(master)
         session = super().prepare_or_wait_for_session(_target(master), *args, **kwargs)
         departing = departures()
         if departing is not None and departing.is_chief == self.is_chief:
@@ -289,7 +294,7 @@ def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) 
         else:
             kwargs[name] = [*hooks, *(kwargs.get(name) or [])]
     if is_chief:
-        atexit.register(release, tf1.get_default_graph(), _target(master))
+        _release_at_exit(master)
     # Without this, TensorFlow waits two minutes for the thread that fills the token queue.
     if tf1.get_collection(RELEASE):
         kwargs.setdefault("stop_grace_period_secs", REPLICAS_GRACE_SECS)
@@ -309,6 +314,12 @@ def device(device_name_or_function: Any) -> Any:
 def text(target: Any) -> Any:
     """Returns the target of a session as a string; TensorFlow stores bytes."""
     return target.decode() if isinstance(target, bytes) else target
+
+
+def _release_at_exit(master: Any) -> None:
+    """Makes a chief release the workers that wait for its next update, when it exits."""
+    own = task.name if task is not None else "/job:ps"
+    atexit.register(release, tf1.get_default_graph(), _target(master), own)
 
 
 def _target(target: Any) -> Any:

@@ -104,10 +104,9 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
         if distributed.task is not None:
-            own_task = f"/job:{distributed.task.job}/task:{distributed.task.index}"
             config = kwargs.get("config")
             _place(self._graph, [] if config is None else config.device_filters)
-            kwargs["config"] = filtered(config, own_task, self._graph)
+            kwargs["config"] = filtered(config, distributed.task.name, self._graph)
         if method.__name__ != "wait_for_session":
             return _patiently(lambda: method(self, *args, **kwargs))
         with _saying("the chief, which prepares the session"):

@@ -10,6 +10,7 @@ from typing import Any
 from compat._tensorflow import tf1
 from compat.cluster.liveness.watchdog import submit
 from compat.runtime import interface
+from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.graphs.packing import distinct_rows
 from compat.scripts.shims.arguments import rename
 
@@ -113,17 +114,19 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
         return tf1.no_op()
 
 
-def release(graph: Any, target: str) -> None:
+def release(graph: Any, target: str, own: str) -> None:
     """Releases workers that wait for the next step of `SyncReplicasOptimizer`.
 
     The chief applies the gradients, so the other workers would block forever once it has finished.
     Before it exits, it puts tokens in their queue, so that they see the last step and finish too.
+    `own` is the chief's task: the session does not need a worker that has left before.
     """
     operations = graph.get_collection(RELEASE)
 
     def run() -> None:
         failures = (tf1.errors.OpError, RuntimeError)
-        with contextlib.suppress(*failures), tf1.Session(target, graph=graph) as session:
+        config = filtered(None, own, graph)
+        with contextlib.suppress(*failures), tf1.Session(target, graph, config) as session:
             session.run(operations)
 
     if operations:

@@ -229,6 +229,18 @@ def test_replicas_of_two_programs_go_on_together(run_script: RunScript) -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.long
+def test_a_chief_of_replicas_does_not_wait_for_a_worker_that_has_left(
+    run_script: RunScript,
+) -> None:
+    options = ("--cluster", "ps=1,worker=2", "--task_args", "{job} {index}")
+    late = "\nif is_chief:\n    import time\n    time.sleep(10)\n"
+    ran = run_script(REPLICAS + late, options=options, seconds=280)
+    assert ran.code == 0, ran.out + ran.err
+    assert "waiting for /job:worker" not in ran.out + ran.err
+
+
+@pytest.mark.cluster
 @pytest.mark.skipif(sees_variables_of_others(), reason="several programs share variables")
 def test_two_programs_are_refused_where_they_share_no_variables(run_script: RunScript) -> None:
     options = ("--runtime=modern", "--cluster", "ps=1,worker=2")
