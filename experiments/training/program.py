@@ -26,7 +26,7 @@ from experiments.training.inputs import Data
 from experiments.training.recording.callback import Callbacks
 from experiments.training.recording.report import named
 from experiments.training.recording.schedule import Schedule
-from experiments.training.seeds import seed_operations, seeded_variables
+from experiments.training.seeds import seed_operations, seeded_layers, seeded_variables
 from experiments.training.updates import step
 from experiments.training.updates.local_updates import downpour
 from experiments.training.updates.local_updates.elastic import ElasticCopies
@@ -189,7 +189,7 @@ def build(
         copies = ElasticCopies(share) if is_elastic else downpour.Copies()
     with compat.device(setter), copies.scope() if copies else contextlib.nullcontext():
         global_step = compat.get_or_create_global_step()
-        with seeded_variables(settings.seed):
+        with seeded_variables(settings.seed), seeded_layers(settings.seed):
             experiment.build()
         if schedule is not None:
             stale = schedule.num_workers > 1

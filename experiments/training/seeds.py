@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import random
 import zlib
 from typing import Any, Callable, Iterator, Mapping
 
@@ -34,6 +35,21 @@ def seeded_variables(seed: int) -> Iterator[None]:
     scope = tf1.get_variable_scope()
     with tf1.variable_scope(scope, custom_getter=get, auxiliary_name_scope=False):
         yield
+
+
+@contextlib.contextmanager
+def seeded_layers(seed: int) -> Iterator[None]:
+    """Opens a scope in which layers of Keras 3 are given seeds by `seed` and their order.
+
+    Keras takes them from Python's `random`, whose state is as before when the scope ends. So layers
+    begin with the same values on both runtimes.
+    """
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
 
 
 def _seeded(seed: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import random
+import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from compat import tf1
+from compat import tf, tf1
 from experiments import Experiment
 from experiments.training import seeds
 from experiments.training.updates import step
+from tests.experiments.conftest import Training
+
+PROGRAM = Path(__file__).parent / "programs" / "digits.py"
 
 
 class Network(Experiment):
@@ -78,3 +85,40 @@ def test_initial_values_are_those_of_seed_and_name() -> None:
         changes = name.rpartition("/")[2] not in ("seeded", "zeros", "flat", "bias")
         assert np.array_equal(value, other[name]) != changes, name
     assert not np.array_equal(one["default"], one["class"])
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not hasattr(tf.keras, "version"), reason="Keras 2 draws by the graph's seed")
+def test_layers_begin_with_the_same_values_on_both_runtimes(
+    tmp_path: Path, start_program: Any, empty_store: Path
+) -> None:
+    layers = "tf.keras.layers.InputLayer([64]), tf.keras.layers.Dense(10)"
+    text = PROGRAM.read_text().replace('batch["x"] @ self.w', 'self.model(batch["x"])')
+    made = f"self.model = tf.keras.Sequential([{layers}])"
+    text = re.sub("self.w = .*", made, text)
+    (tmp_path / PROGRAM.name).write_text(text)
+    (tmp_path / empty_store.name).write_bytes(empty_store.read_bytes())
+
+    def losses(runtime: str, seed: int) -> list[str]:
+        flags = [f"--runtime={runtime}", f"--seed={seed}", f"--logdir={runtime}-{seed}"]
+        argv = [sys.executable, PROGRAM.name, *flags, "--system_metrics_every=0"]
+        done = Training(argv, tmp_path, None, {"TF_CPP_MIN_LOG_LEVEL": "3"}, start_program).wait()
+        assert (done.code, done.err) == (0, "")
+        return re.findall(r" Loss: (\S+),", done.out)
+
+    found = losses("legacy", 4)
+    assert len(found) == 3
+    assert losses("modern", 4) == found
+    assert losses("legacy", 5) != found
+
+
+def test_python_goes_on_where_it_was() -> None:
+    random.seed(7)
+    expected = [random.random(), random.random()]
+    random.seed(7)
+    first = random.random()
+    with seeds.seeded_layers(1):
+        inside = random.random()
+    assert [first, random.random()] == expected
+    with seeds.seeded_layers(1):
+        assert random.random() == inside
