@@ -27,7 +27,9 @@ _TAG_LENGTH = 5000
 _DIGEST_LENGTH = 36
 _LEAST_METRICS = 50
 _KEY = "training.id"
-_OTHER_RELEASE = "out-of-date database schema"  # A part of MLflow's message, which has the remedy.
+# Parts of messages about a database that another release of MLflow has written: MLflow's own, and
+# that of Alembic if this release has tables which the other one does not have.
+_OTHER_RELEASE = ("out-of-date database schema", "Can't locate revision identified by")
 
 
 class Delivery:
@@ -76,10 +78,14 @@ class Delivery:
             # A slow server may manage fewer metrics before the time-out.
             self._most_metrics = max(_LEAST_METRICS, self._most_metrics // 2)
             reason = f"{type(error).__name__}: {error}"
-            self.is_hopeless = _OTHER_RELEASE in reason
-            if reason != self._reason:
-                again = "" if self.is_hopeless else ", will try again"
-                self._say(f"not delivered{again}: {reason}")
+            self.is_hopeless = any(part in reason for part in _OTHER_RELEASE)
+            if reason != self._reason and self.is_hopeless:
+                self._say(
+                    f"not delivered: {reason}; another release of MLflow has written the database; "
+                    "use that release, or another --tracking_uri"
+                )
+            elif reason != self._reason:
+                self._say(f"not delivered, will try again: {reason}")
             self._reason = reason
             return False
         self._reason = ""
