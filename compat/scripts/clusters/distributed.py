@@ -19,6 +19,7 @@ from compat.cluster.liveness.departure_hook import DepartureHook
 from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, Departures, save_rest
 from compat.cluster.liveness.probe import reason_not_serving
 from compat.cluster.spec import ClusterSpec as CheckedSpec
+from compat.cluster.spec import Task as ClusterTask
 from compat.errors import UserError
 from compat.runtime.graphs import session
 from compat.runtime.graphs.cluster import Membership
@@ -34,18 +35,11 @@ _REMEDY = (
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(ClusterTask):
     """The task that this process serves."""
 
-    job: str
-    index: int
     cluster: dict[str, list[str]]
     filters: tuple[str, ...]  # Device filters of its server; empty if it sees all devices.
-
-    @property
-    def name(self) -> str:
-        """The device of the task, such as "/job:worker/task:0"."""
-        return f"/job:{self.job}/task:{self.index}"
 
     def others(self) -> Iterator[tuple[str, int, str]]:
         """Yields job, index and address of each other task."""
@@ -124,7 +118,7 @@ class Server(tf1.train.Server, metaclass=Old):
         if self._ends and task.job != "ps":
             servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}
             numbers = {name: number for number, name in enumerate(_trainers())}
-            number = numbers.get(f"/job:{task.job}/task:{task.index}", task.index)
+            number = numbers.get(task.name, task.index)
             atexit.register(shutdown.announce, servers, number)
 
     @staticmethod
@@ -173,8 +167,7 @@ def departures() -> Departures | None:
     trainers = _trainers()
     if task is None or task.job == "ps" or len(trainers) < 2:
         return None
-    own_name = f"/job:{task.job}/task:{task.index}"
-    return Departures(key_value.place(CheckedSpec(task.cluster)), trainers, own_name)
+    return Departures(key_value.place(CheckedSpec(task.cluster)), trainers, task.name)
 
 
 def install() -> None:
