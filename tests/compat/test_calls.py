@@ -135,6 +135,25 @@ def test_a_call_at_the_very_end_of_python() -> None:
     assert subprocess.run(command, stdout=subprocess.PIPE, timeout=150).stdout == b"42\n"
 
 
+def test_python_waits_at_its_end_for_the_objects_of_a_call() -> None:
+    """The last reference to a session destroys it, by a call into TensorFlow."""
+    program = """
+import time
+from compat.cluster.liveness.watchdog import submit
+
+class Call:
+    def __call__(self):
+        pass
+    def __del__(self, sleep=time.sleep):
+        sleep(1)
+        print("destroyed", flush=True)
+
+submit(Call())
+"""
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, stdout=subprocess.PIPE, timeout=150).stdout == b"destroyed\n"
+
+
 @pytest.mark.long
 def test_a_call_that_returns_while_python_ends_does_not_abort_it(programs: Path) -> None:
     command = [sys.executable, str(programs / "late_close.py")]

@@ -13,7 +13,7 @@ import os
 import queue
 import threading
 from concurrent import futures
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Tuple
 
 from compat._tensorflow import tf1
 
@@ -50,8 +50,10 @@ def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., 
 
 # The calls for idle threads. Creating a thread takes half a millisecond on a busy machine, a call
 # on an idle thread 30 us.
-_idle: list[queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]]]] = []
-_pending: set[futures.Future[Any]] = set()  # The calls that have not returned yet.
+_Call = Tuple["futures.Future[Any]", Callable[[], Any], "futures.Future[None]"]
+_idle: list[queue.SimpleQueue[_Call]] = []
+# One for each call that has not returned, or whose thread still has its objects.
+_pending: set[futures.Future[None]] = set()
 _left_behind: set[futures.Future[Any]] = set()  # Those of them for whose result nobody waits.
 
 
@@ -106,8 +108,9 @@ def _leave_behind(outcome: futures.Future[Any]) -> None:
 def submit(function: Callable[[], Any]) -> futures.Future[Any]:
     """Calls `function` on another thread; returns its future result."""
     outcome: futures.Future[Any] = futures.Future()
-    _pending.add(outcome)
-    outcome.add_done_callback(_pending.discard)
+    released: futures.Future[None] = futures.Future()
+    _pending.add(released)
+    released.add_done_callback(_pending.discard)
     try:
         calls = _idle.pop()
     except IndexError:
@@ -118,17 +121,22 @@ def submit(function: Callable[[], Any]) -> futures.Future[Any]:
             thread.start()
         except RuntimeError:  # Python 3.12 starts no thread while it exits.
             _call(function, outcome)
+            released.set_result(None)
             return outcome
     outcome.add_done_callback(lambda _: _idle.append(calls))
-    calls.put((outcome, function))
+    calls.put((outcome, function, released))
     return outcome
 
 
-def _serve(calls: queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]]]) -> None:
+def _serve(calls: queue.SimpleQueue[_Call]) -> None:
     while True:
-        outcome, function = calls.get()
+        outcome, function, released = calls.get()
         _call(function, outcome)
-        del outcome, function  # An idle thread must not keep the objects of a call.
+        # An idle thread must not keep the objects of a call. The last reference to a session
+        # destroys it, which is a call into TensorFlow as well.
+        del outcome, function
+        released.set_result(None)
+        del released
 
 
 def _call(function: Callable[[], Any], outcome: futures.Future[Any]) -> None:
