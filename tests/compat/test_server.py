@@ -155,3 +155,19 @@ def test_a_synchronous_training_ends_of_itself(synchronous: Tasks) -> None:
     assert not [report for report in reports if "lost" in report]
     steps = [report["steps"] for report in reports]
     assert max(sum(steps, [])) == 20  # A fast worker may have made all of them.
+
+
+@pytest.mark.cluster
+@pytest.mark.long
+@pytest.mark.parametrize("of_2016", [False, True])
+def test_a_replica_that_has_left_is_not_waited_for(
+    start_cluster: StartCluster, programs: Path, of_2016: bool
+) -> None:
+    with start_cluster(programs / "task.py", "legacy", ps=1, worker=2) as cluster:
+        chief = cluster.start("worker", 0, steps=40, sync=True)
+        other = cluster.start("worker", 1, steps=5, sync=True, of_2016=of_2016)
+        cluster.start("ps")
+        codes = [task.wait().code for task in (chief, other)]
+    assert codes == [0, 0], chief.complaints + other.complaints
+    assert chief.report["steps"][-1] == 40
+    assert 5 <= other.report["steps"][-1] < 40

@@ -65,15 +65,11 @@ def _other_local_values(sync: Any) -> list[Any]:
     return [*makes, tf1.tables_initializer()]
 
 
-def _first_tokens(sync: Any) -> Any:
-    """Returns the operation that puts the tokens with which replicas begin.
-
-    It puts no tokens, unless an update takes more gradients than there are replicas. Tokens would
-    make replicas compute further gradients of the initial weights.
-    """
+def _tokens(sync: Any, number: int) -> Any:
+    """Returns the operation that puts tokens, each of which lets a replica make a gradient."""
     try:
-        return sync.get_init_tokens_op(0)
-    except ValueError:  # More gradients are aggregated than there are replicas.
+        return sync.get_init_tokens_op(number)
+    except ValueError:  # Too few, since more gradients are aggregated than there are replicas.
         return sync.get_init_tokens_op()
 
 
@@ -86,7 +82,8 @@ class ProgramRuntime(Runtime):
     def __init__(self) -> None:
         super().__init__()
         self._steps: list[Any] = []
-        self._tokens: list[Any] = []
+        self._first_tokens: Any = None
+        self._last_tokens: Any = None
 
     @contextlib.contextmanager
     def device(self, setter: Any) -> Iterator[None]:
@@ -149,8 +146,10 @@ class ProgramRuntime(Runtime):
             local = sync.chief_init_op if is_chief else sync.local_step_init_op
             arguments.setdefault("ready_for_local_init_op", sync.ready_for_local_init_op)
             arguments.setdefault("local_init_op", tf1.group(local, *_other_local_values(sync)))
-            if is_chief:
-                self._tokens = [_first_tokens(sync), sync.get_init_tokens_op(_LAST_TOKENS)]
+            # Further tokens at the start would make further gradients of the initial weights.
+            self._first_tokens = _tokens(sync, 0) if is_chief else None
+            # A replica that leaves returns its token, by which another one replaces its gradients.
+            self._last_tokens = _tokens(sync, _LAST_TOKENS if is_chief else 1)
         if isinstance(run.summary_op, Step):
             arguments["summary_op"] = None  # Each call writes its values.
         elif run.summary_op is not Run.USE_DEFAULT:
@@ -182,10 +181,11 @@ class ProgramRuntime(Runtime):
             if run.is_chief:
                 with writing_graph(run.logdir or ""):
                     private.write_graph(run.own)  # For TensorBoard and `freeze_graph`.
+        if sync is not None:
+            session.last_tokens = self._last_tokens
         if sync is not None and run.is_chief:
             run.start_queue_runners(session, [sync.get_chief_queue_runner()])
-            first, session.last_tokens = self._tokens
-            session.run(first)
+            session.run(self._first_tokens)
         self.begin(session)
         return session
 

@@ -61,7 +61,7 @@ class ProgramSession(tf1.Session, Session):
     def _begin(self, supervisor: Any, steps: Sequence[ProgramStep]) -> None:
         self._supervisor, self._steps = supervisor, steps
         self._summary = supervisor.own.summary_op
-        self.last_tokens: Any = None  # An operation that the chief of replicas runs at its end.
+        self.last_tokens: Any = None  # An operation that a synchronous replica runs at its end.
         self.planned_step = 0
         self._training: dict[tuple[int, ...], bool] = {}
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
@@ -237,6 +237,11 @@ class ProgramSession(tf1.Session, Session):
     def _recoverable(self, function: Callable[[], Any]) -> Any:
         return recoverable(function) if self._has_hooks else function()
 
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is None:
+            self.leave()
+        super().__exit__(kind, error, trace)
+
     def __del__(self) -> None:
         self._is_dropped = True
         super().__del__()
@@ -249,14 +254,17 @@ class ProgramSession(tf1.Session, Session):
         close_session(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
 
     def leave(self) -> None:
-        # Replicas wait for tokens of their chief, which makes no more updates; these release them.
+        # The others would wait for the gradients of this replica, or for its tokens if it is the
+        # chief, which makes the updates. These tokens release them.
         tokens, self.last_tokens = self.last_tokens, None
-        if tokens is not None:
-            self.call(tokens)
+        # If the parameter server is lost, so are the others.
+        with contextlib.suppress(tf1.errors.OpError, PeerError):
+            if tokens is not None:
+                self.call(tokens)
 
     def _close(self) -> None:
-        # The failed call has reported the loss.
-        with contextlib.suppress(tf1.errors.OpError, PeerError):
+        # A replica that fails needs its token when it is back, unless it is the chief.
+        if self.last_tokens is not None and self._supervisor.is_chief:
             self.leave()
         with contextlib.suppress(tf1.errors.OpError):
             tf1.Session.close(self)

@@ -18,9 +18,10 @@ from compat.cluster.liveness.coordination import is_failing
 from compat.cluster.liveness.departure_hook import DepartureHook
 from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, Departures, save_rest
 from compat.cluster.liveness.probe import reason_not_serving
+from compat.cluster.liveness.run_state import at_exit
 from compat.cluster.spec import ClusterSpec as CheckedSpec
 from compat.cluster.spec import Task as ClusterTask
-from compat.errors import UserError
+from compat.errors import UserError, is_success
 from compat.runtime.graphs import session
 from compat.runtime.graphs.cluster import Membership
 from compat.scripts.clusters import addresses, inherited
@@ -234,8 +235,7 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
 
     def prepare_or_wait_for_session(self, master: Any = "", *args: Any, **kwargs: Any) -> Any:
         """Returns a session at the mapped address."""
-        if self.is_chief:
-            _release_at_exit(master)
+        _release_at_exit(master, self.is_chief)
         session = super().prepare_or_wait_for_session(_target(master), *args, **kwargs)
         departing = departures()
         if departing is not None and departing.is_chief == self.is_chief:
@@ -286,8 +286,7 @@ def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) 
             args = (*args[:place], [*hooks, *(args[place] or [])], *args[place + 1 :])
         else:
             kwargs[name] = [*hooks, *(kwargs.get(name) or [])]
-    if is_chief:
-        _release_at_exit(master)
+    _release_at_exit(master, bool(is_chief))
     # Without this, TensorFlow waits two minutes for the thread that fills the token queue.
     if tf1.get_collection(RELEASE):
         kwargs.setdefault("stop_grace_period_secs", REPLICAS_GRACE_SECS)
@@ -309,10 +308,19 @@ def text(target: Any) -> Any:
     return target.decode() if isinstance(target, bytes) else target
 
 
-def _release_at_exit(master: Any) -> None:
-    """Makes a chief release the workers that wait for its next update, when it exits."""
+def _release_at_exit(master: Any, is_chief: bool) -> None:
+    """Makes this process release the workers that wait for the next update, when it exits.
+
+    A worker that fails does not, unless it is the chief: it needs its token if it starts again.
+    """
+    graph, target = tf1.get_default_graph(), _target(master)
     own = task.name if task is not None else "/job:ps"
-    atexit.register(release, tf1.get_default_graph(), _target(master), own)
+
+    def released(error: BaseException | None) -> None:
+        if is_chief or error is None or is_success(error):
+            release(graph, target, own, is_chief)
+
+    at_exit(released)
 
 
 def _target(target: Any) -> Any:

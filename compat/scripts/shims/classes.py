@@ -14,7 +14,7 @@ from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.graphs.packing import distinct_rows
 from compat.scripts.shims.arguments import rename
 
-RELEASE = "compat_release_sync_replicas"
+RELEASE, _RETURN = "compat_release_sync_replicas", "compat_return_sync_token"
 _MANY = 1000
 _PATIENCE_SECS = 5.0
 
@@ -79,7 +79,7 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Returns the training operation; adds the operation that `release` runs to the graph.
+        """Returns the training operation; adds the operations that `release` runs to the graph.
 
         In a `compat.step` of the modern runtime each call is a replica, and needs neither tokens
         nor queues.
@@ -93,6 +93,8 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
         pairs = [(distinct_rows(gradient), variable) for gradient, variable in grads_and_vars]
         train_op = super().apply_gradients(pairs, global_step, name)
         tf1.add_to_collection(RELEASE, self.get_init_tokens_op(_MANY))
+        least = self._replicas_to_aggregate - self._total_num_replicas
+        tf1.add_to_collection(_RETURN, self.get_init_tokens_op(max(1, least)))
         return train_op
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
@@ -114,14 +116,17 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
         return tf1.no_op()
 
 
-def release(graph: Any, target: str, own: str) -> None:
+def release(graph: Any, target: str, own: str, is_chief: bool) -> None:
     """Releases workers that wait for the next step of `SyncReplicasOptimizer`.
 
     The chief applies the gradients, so the other workers would block forever once it has finished.
     Before it exits, it puts tokens in their queue, so that they see the last step and finish too.
-    `own` is the chief's task: the session does not need a worker that has left before.
+    Another worker returns its token, with which those that remain make its gradients; they would
+    wait for these forever. `own` is this task: the session does not need a worker that has left
+    before.
     """
-    operations = graph.get_collection(RELEASE)
+    collected = graph.get_collection_ref(RELEASE if is_chief else _RETURN)
+    operations, collected[:] = [*collected], []  # A second call does nothing.
 
     def run() -> None:
         failures = (tf1.errors.OpError, RuntimeError)

@@ -95,12 +95,13 @@ def run_script(tmp_path: Path, start_program: Callable[..., Any]) -> RunScript:
                 stderr=err,
                 **how,
             )
+            code = None
             try:
                 code = process.wait(seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                raise
             written = [os.pread(file.fileno(), 1 << 24, 0).decode("utf-8") for file in (out, err)]
+            assert code is not None, f"it still ran after {seconds:g} s: {' '.join(written)}"
             return Ran(code, *written)
 
     return run

@@ -230,6 +230,22 @@ def test_replicas_of_two_programs_go_on_together(run_script: RunScript) -> None:
 
 @pytest.mark.cluster
 @pytest.mark.long
+@pytest.mark.parametrize("runtime", ["legacy", pytest.param("modern", marks=SEVERAL_PROGRAMS)])
+def test_a_replica_that_has_left_is_not_waited_for(runtime: str, run_script: RunScript) -> None:
+    """TensorFlow's chief waits for ever for its gradients, in silence."""
+    options = (f"--runtime={runtime}", "--cluster", "ps=1,worker=2")
+    options += ("--task_args", "{job} {index}")
+    # Without tokens at the start, the chief makes no update before the other has begun.
+    script = REPLICAS.replace("get_init_tokens_op()", "get_init_tokens_op(0)")
+    script = script.replace("at < 20", "at < (40 if is_chief else 10)")
+    ran = run_script(script, options=options, seconds=280)
+    assert ran.code == 0, ran.out + ran.err
+    assert re.search(r"worker 0\] ended at 4\d", ran.out), ran.out
+    assert re.search(r"worker 1\] ended at 1\d", ran.out), ran.out
+
+
+@pytest.mark.cluster
+@pytest.mark.long
 def test_a_chief_of_replicas_does_not_wait_for_a_worker_that_has_left(
     run_script: RunScript,
 ) -> None:
