@@ -53,6 +53,11 @@ def device_filters(session: Any) -> list[str]:
     return list(session._config.device_filters)
 
 
+def is_closed(session: Any) -> bool:
+    """Whether `close` of a session was called; False if the private attribute is missing."""
+    return bool(getattr(session, "_closed", False))
+
+
 def creator_arguments(creator: Any) -> dict[str, Any]:
     """Returns the arguments of one of TensorFlow's session creators, which are its attributes.
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import weakref
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,22 @@ def test_a_request_that_came_twice_is_made_again() -> None:
 
 def test_what_queue_runners_call_is_made_again() -> None:
     twice = aborted("The same RunGraph (Worker) request was received twice.")
-    assert retrying(lambda operation: failing(twice))("enqueue")() == 42
+    session = types.SimpleNamespace(make_callable=lambda operation: failing(twice))
+    assert retrying(session)("enqueue")() == 42
+
+
+def test_closing_a_session_ends_what_queue_runners_call() -> None:
+    with tf1.Graph().as_default():
+        queue = tf1.FIFOQueue(1, tf1.int32)
+        enqueue = queue.enqueue(1)
+        session = tf1.Session()
+    calls = retrying(session)(enqueue)
+    calls()
+    closing = threading.Timer(0.5, session.close)
+    closing.start()
+    with pytest.raises(tf1.errors.OutOfRangeError, match="closed"):
+        calls()  # The queue is full.
+    closing.join()
 
 
 def test_other_errors_are_raised() -> None:

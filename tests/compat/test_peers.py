@@ -77,6 +77,25 @@ def test_one_is_lost_before_the_variables_have_values(
         assert report["exit_code"] == PeerError.exit_code
 
 
+@pytest.mark.once
+def test_a_replica_that_others_wait_for_is_named(
+    start_cluster: StartCluster, programs: Path
+) -> None:
+    """TensorFlow would wait for its gradients for ever, in silence."""
+    with start_cluster(programs / "task.py", "legacy", ps=1, worker=2) as cluster:
+        settings = {"steps": 100000, "pause": 0.02, "sync": True, "rendezvous_timeout": 8}
+        cluster.start("ps")
+        chief, other = [cluster.start("worker", i, **settings) for i in (0, 1)]
+        for task in (chief, other):
+            task.wait_until_it_says("training")
+        other.send(signal.SIGKILL)
+        report = chief.wait(NOTICE_SECS).report
+        place = f"/job:worker/task:1 at {cluster.addresses['worker'][1]}"
+    assert f"waiting for {place}: refused (" in chief.said
+    assert report["lost"].startswith(f"no connection within 8 s to {place}: refused, start ")
+    assert report["exit_code"] == PeerError.exit_code
+
+
 # As TensorFlow 2.21 says it to worker 0, which is the one that has noticed.
 SOCKET_CLOSED = """Graph execution error:
 

@@ -164,7 +164,7 @@ def test_a_replica_that_has_left_is_not_waited_for(
     start_cluster: StartCluster, programs: Path, of_2016: bool
 ) -> None:
     with start_cluster(programs / "task.py", "legacy", ps=1, worker=2) as cluster:
-        chief = cluster.start("worker", 0, steps=40, sync=True)
+        chief = cluster.start("worker", 0, steps=40, sync=True, of_2016=of_2016)
         other = cluster.start("worker", 1, steps=5, sync=True, of_2016=of_2016)
         cluster.start("ps")
         codes = [task.wait().code for task in (chief, other)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Callable, Iterable
+from typing import Any, Callable, Iterable
 
 from compat.cluster import roles
 from compat.cluster.liveness import diagnosis, identity, key_value, shutdown
-from compat.cluster.liveness.departures import Departures
+from compat.cluster.liveness.departures import Departures, updates_together
 from compat.cluster.liveness.monitor import Monitor, run_checks
 from compat.cluster.liveness.probe import reason_not_serving, reason_silent, reason_unreachable
 from compat.cluster.liveness.run_state import Lifecycle, RunState, at_exit
@@ -244,14 +244,15 @@ class Cluster:
 
 
 def call_monitor(
-    cluster: Cluster, workers: bool, then: Callable[[], None] = lambda: None
+    cluster: Cluster, workers: bool, then: Callable[[], None] = lambda: None, graph: Any = None
 ) -> Callable[[], None]:
     """Returns a function to poll during a call into TensorFlow; it raises `PeerError` on a loss.
 
     A parameter server that refuses connections is lost. A task that does not answer is reported,
     and is lost after the timeout, since TensorFlow might wait for it for ever. With `workers`, this
     also applies to workers that do not answer; the coordinator replaces those that refuse
-    connections. If no task is lost, the function calls `then`.
+    connections. If `graph` has synchronous replicas, each of them is such a task as well, whether
+    it refuses connections or does not answer. If no task is lost, the function calls `then`.
     """
     began, spec = time.monotonic(), cluster.cluster
     servers = diagnosis.parameter_servers(spec)
@@ -260,16 +261,19 @@ def call_monitor(
         spec.describe(task): functools.partial(reason_unreachable, spec.address_of(task))
         for task in servers
     }
-    monitor: Monitor | None = None  # Created by the first poll, since most calls return at once.
+    monitors: list[Monitor] = []  # Created by the first poll, since most calls return at once.
 
     def poll() -> None:
-        nonlocal monitor
-        monitor = monitor or cluster.monitor(needed, reason_silent)
+        if not monitors:
+            monitors.append(cluster.monitor(needed, reason_silent))
+            if graph is not None and updates_together(graph):
+                monitors.append(cluster.monitor(cluster.shards, reason_not_serving))
         for peer, reason in run_checks(checks).items():
             if reason == "refused":
                 raise PeerError(f"lost {peer}; {diagnosis.REMEDY}")
-        monitor.poll()
-        if monitor.missing:
+        for monitor in monitors:
+            monitor.poll()
+        if any(monitor.missing for monitor in monitors):
             cluster.while_waiting(time.monotonic() - began)
         then()
 

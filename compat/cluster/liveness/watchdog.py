@@ -15,7 +15,7 @@ import threading
 from concurrent import futures
 from typing import Any, Callable, Iterator, Tuple
 
-from compat._tensorflow import tf1
+from compat._tensorflow import private, tf1
 
 CLOSE_SECS = 5.0
 # Time for the calls that have not returned when the process ends. A call that takes longer waits
@@ -37,13 +37,36 @@ def retry_duplicate_rpc(function: Callable[[], Any]) -> Any:
     return function()
 
 
-def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Adds `retry_duplicate_rpc` to a session's `make_callable`, by which queue runners enqueue."""
+def fill_queue(session: Any, function: Callable[[], Any]) -> Any:
+    """Calls `function`, which a queue runner repeats in a session; returns its result.
+
+    Closing the session ends the queue runner as closing its queue does. Otherwise its thread would
+    print a traceback, or its coordinator raise the error where it is joined.
+
+    Raises:
+      OutOfRangeError: the session is closed.
+    """
+    try:
+        return function()
+    except tf1.errors.OpError:
+        if not private.is_closed(session):
+            raise
+        raise tf1.errors.OutOfRangeError(None, None, "the session is closed") from None
+
+
+def retrying(session: Any) -> Callable[..., Any]:
+    """Returns a session's `make_callable`, by which queue runners enqueue, with both of these."""
+    make_callable = session.make_callable
 
     @functools.wraps(make_callable)
     def make(*args: Any, **kwargs: Any) -> Callable[..., Any]:
         call = make_callable(*args, **kwargs)
-        return lambda *arguments: retry_duplicate_rpc(lambda: call(*arguments))
+
+        def retried(*arguments: Any) -> Any:
+            function = functools.partial(call, *arguments)
+            return fill_queue(session, lambda: retry_duplicate_rpc(function))
+
+        return retried
 
     return make
 

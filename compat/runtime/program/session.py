@@ -52,7 +52,7 @@ class ProgramSession(tf1.Session, Session):
         """
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The session manager has no argument for a class.
-            raw.make_callable = retrying(raw.make_callable)
+            raw.make_callable = retrying(raw)
         session: ProgramSession = raw
         session._has_hooks = has_hooks
         session._begin(supervisor, steps)
@@ -231,7 +231,7 @@ class ProgramSession(tf1.Session, Session):
         server = self._supervisor.runtime.server
         if server is None:
             return retried()
-        poll = call_monitor(server, workers=False, then=self.check_overdue)
+        poll = call_monitor(server, workers=False, then=self.check_overdue, graph=self.graph)
         return self._recoverable(lambda: run_with_watchdog(retried, poll))
 
     def _recoverable(self, function: Callable[[], Any]) -> Any:

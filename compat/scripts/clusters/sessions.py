@@ -16,9 +16,16 @@ import weakref
 from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import private, tf1
+from compat.cluster.liveness.departures import updates_together
 from compat.cluster.liveness.diagnosis import unanswered
-from compat.cluster.liveness.monitor import Monitor, connection_checks
-from compat.cluster.liveness.watchdog import close_session, retry_duplicate_rpc, run_with_watchdog
+from compat.cluster.liveness.monitor import Check, Monitor, connection_checks
+from compat.cluster.liveness.probe import reason_not_serving
+from compat.cluster.liveness.watchdog import (
+    close_session,
+    fill_queue,
+    retry_duplicate_rpc,
+    run_with_watchdog,
+)
 from compat.errors import PeerError
 from compat.runtime.graphs import session as graphs
 from compat.runtime.graphs.device_placement import filtered
@@ -46,7 +53,6 @@ def install() -> None:
         _wrap(kind, "make_callable", _called_by_callable)
         _wrap(kind, "close", _closed)
         _wrap(kind, "__del__", _unless_python_ends)
-    _quiet_cancelled_queues()
 
 
 def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]) -> None:
@@ -70,7 +76,11 @@ def _poll_often(manager: Any, init: Callable[[], None]) -> None:
 def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
     _place_in(session)
     call = make()
-    return lambda *arguments: _called(session, lambda: call(*arguments))
+
+    def called(*arguments: Any) -> Any:
+        return fill_queue(session, lambda: _called(session, lambda: call(*arguments)))
+
+    return called
 
 
 def _unless_python_ends(
@@ -82,20 +92,6 @@ def _unless_python_ends(
     """Destroys a session, except at interpreter exit, where pending calls no longer return."""
     if not is_finalizing():
         destroy()
-
-
-def _quiet_cancelled_queues() -> None:
-    """Suppresses errors about cancelled queues, which closing a session causes."""
-    before: Any = getattr(threading, "excepthook", None)  # Python 3.8 introduced it.
-
-    def hook(failure: Any) -> None:
-        name = failure.thread.name if failure.thread else ""
-        cancelled = issubclass(failure.exc_type, tf1.errors.CancelledError)
-        if not (cancelled and name.startswith("QueueRunnerThread")):
-            before(failure)
-
-    if before is not None:
-        threading.excepthook = hook
 
 
 def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -136,7 +132,7 @@ def _called(session: Any, function: Callable[[], Any]) -> Any:
         Monitor(checks, _PATIENCE_SECS, distributed.say, _EVERY_SECS).wait()
         _met.add(session)
     _place_in(session)
-    return run_with_watchdog(lambda: retry_duplicate_rpc(function), lambda: _miss(session))
+    return run_with_watchdog(lambda: retry_duplicate_rpc(function), _monitor(session))
 
 
 def _closed(session: Any, close: Callable[[], None]) -> None:
@@ -216,6 +212,35 @@ def _place(graph: Any, filters: Sequence[str]) -> None:
             for job, index in [(task.job, task.index), *tasks]
         ],
     )
+
+
+def _monitor(session: Any) -> Callable[[], None]:
+    """Returns a function to poll during a call of a session.
+
+    It raises a PeerError if a task that runs part of the session's graph cannot be reached, and
+    logs which synchronous replica is not there, since the others wait for its gradients.
+    """
+    replicas: Monitor | None = None  # Created by the first poll, since most calls return at once.
+
+    def poll() -> None:
+        nonlocal replicas
+        _miss(session)
+        if replicas is None:
+            checks = _trainer_checks() if updates_together(session.graph) else {}
+            replicas = Monitor(checks, _PATIENCE_SECS, distributed.say, _EVERY_SECS)
+        replicas.poll()
+
+    return poll
+
+
+def _trainer_checks() -> dict[str, Check]:
+    """Returns checks that test whether the other trainers of the cluster answer."""
+    task = distributed.task
+    return {
+        f"/job:{job}/task:{i} at {address}": functools.partial(reason_not_serving, address)
+        for job, i, address in (() if task is None else task.others())
+        if job != "ps"
+    }
 
 
 def _miss(session: Any) -> None:

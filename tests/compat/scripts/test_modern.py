@@ -246,6 +246,28 @@ def test_a_replica_that_has_left_is_not_waited_for(runtime: str, run_script: Run
 
 @pytest.mark.cluster
 @pytest.mark.long
+@pytest.mark.once
+@pytest.mark.parametrize("runtime", ["legacy", pytest.param("modern", marks=SEVERAL_PROGRAMS)])
+def test_a_replica_that_does_not_answer_is_named(runtime: str, run_script: RunScript) -> None:
+    """TensorFlow waits for its gradients in silence."""
+    options = (f"--runtime={runtime}", "--cluster", "ps=1,worker=2")
+    options += ("--task_args", "{job} {index}")
+    stopped = """
+        if at == 5 and not is_chief:
+            import os, signal, subprocess
+            subprocess.Popen(["sh", "-c", "sleep 16; kill -CONT %d" % os.getpid()])
+            os.kill(os.getpid(), signal.SIGSTOP)
+"""
+    line = "        _, at = session.run([train, step])"
+    script = REPLICAS.replace("get_init_tokens_op()", "get_init_tokens_op(0)")
+    ran = run_script(script.replace(line, stopped + line), options=options, seconds=280)
+    assert ran.code == 0, ran.out + ran.err
+    assert re.search(r"worker 0\] .*waiting for /job:worker/task:1 at \S+: no answer \(", ran.out)
+    assert len(re.findall(r"ended at 2\d", ran.out)) == 2, ran.out
+
+
+@pytest.mark.cluster
+@pytest.mark.long
 def test_a_chief_of_replicas_does_not_wait_for_a_worker_that_has_left(
     run_script: RunScript,
 ) -> None:
