@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterator, Sequence
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.graphs import memory, part
+from compat.runtime.graphs import memory, one_shot, part
 from compat.runtime.graphs.dependence import Dependence, holds_state
 from compat.runtime.graphs.homes import Homes
 
@@ -88,6 +88,7 @@ class _Graph:
         self.lock = threading.RLock()  # A program may run calls on several threads.
         self.homes = Homes(lambda: _cluster.own_task)
         self.dependence = Dependence(graph, self.homes, lambda: _cluster.own_task)
+        self.started: set[bytes] = set()  # The names of iterators that have started.
 
 
 class GraphSession:
@@ -242,8 +243,20 @@ class GraphSession:
             node.device = self._device(op) or self._cluster.device
             if "shared_name" in node.attr:
                 node.attr["shared_name"].s = self._name(op).encode()
+            if op.type == one_shot.KIND:
+                self._start(node)
         elif self._known.homes.of(op) in servers and not private.is_in_branch_or_loop(op):
             node.device = self._device(op)
+
+    def _start(self, node: Any) -> None:
+        """Gives the iterator of a node a name in this process, and starts it once."""
+        name = f"{self._owner}{self._cluster.own_task}/{node.name}".encode()
+        node.attr["shared_name"].s = name
+        if name not in self._known.started:
+            self._known.started.add(name)
+            with eagerly():
+                one_shot.started(self._graph, node)()
+        one_shot.give_name(node)
 
     def cancel(self) -> None:
         """Cancels the calls in progress, such as one that waits for a queue."""

@@ -178,6 +178,27 @@ def reinitializable_iterator():
 
 
 @section
+def one_shot_iterator_that_waits_for_an_update():
+    calls = tf.get_variable("calls", initializer=0)
+    sources = (
+        tf.data.Dataset.range(10).map(lambda x: x * x),
+        tf.data.Dataset.from_generator(lambda: range(10), tf.int64, []),
+    )
+    with tf.control_dependencies([tf.assign_add(calls, 1)]):
+        squares, plain = [data.make_one_shot_iterator().get_next() for data in sources]
+    for _ in range(2):  # Each session reads from the beginning, and all of its calls go on.
+        with tf.Session() as session:
+            session.run(initialize())
+            for fetches in ([squares, plain], plain, [squares, calls], [plain, calls]):
+                show(session.run(fetches))
+            try:
+                while True:
+                    session.run(squares)
+            except tf.errors.OutOfRangeError:
+                show(session.run(calls))
+
+
+@section
 def queues_and_their_runners():
     tf.set_random_seed(1)
     limited = tf.train.limit_epochs(tf.constant([1.0, 2.0, 3.0, 4.0]), num_epochs=3)
