@@ -44,22 +44,31 @@ def filtered(config: Any, own: str, graph: Any) -> Any:
 
     Without filters a session hangs if its chief has ended, or if another worker is lost. The worker
     `own` needs the parameter servers, which also store the queues of replicas, and all other tasks
-    that devices in the graph name, as with in-graph replication. Of a job that the graph names
-    without a task, as `replica_device_setter` does, TensorFlow chooses the own or the first task.
+    that devices in the graph name, as with in-graph replication.
     """
     changed = tf1.ConfigProto()
     if config is not None:
         changed.CopyFrom(config)
     if not changed.device_filters:
-        places = {tf1.DeviceSpec.from_string(op.device) for op in graph.get_operations()}
-        named = {
-            f"/job:{place.job}/task:{place.task or 0}"
-            for place in places
-            if place.job not in (None, "ps")
-            and (place.task is not None or not own.startswith(f"/job:{place.job}/"))
-        }
+        named = {task for task in named_tasks(graph, own) if not task.startswith("/job:ps/")}
         changed.device_filters.extend(["/job:ps", *sorted(named | {own})])
     return changed
+
+
+def named_tasks(graph: Any, own: str) -> set[str]:
+    """Returns the tasks that devices of a graph name, such as "/job:ps/task:0".
+
+    Of a job without a task, as `replica_device_setter` names it, TensorFlow chooses the task `own`
+    or the first.
+    """
+    places = {tf1.DeviceSpec.from_string(op.device) for op in graph.get_operations()}
+    return {
+        own
+        if place.task is None and own.startswith(f"/job:{place.job}/")
+        else f"/job:{place.job}/task:{place.task or 0}"
+        for place in places
+        if place.job is not None
+    }
 
 
 def worker_of(device: str) -> int | None:

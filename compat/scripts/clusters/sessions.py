@@ -28,7 +28,7 @@ from compat.cluster.liveness.watchdog import (
 )
 from compat.errors import PeerError
 from compat.runtime.graphs import session as graphs
-from compat.runtime.graphs.device_placement import filtered
+from compat.runtime.graphs.device_placement import filtered, named_tasks
 from compat.scripts.clusters import distributed, unplaced
 
 _DEFAULT_SECS = 30
@@ -246,11 +246,9 @@ def _trainer_checks() -> dict[str, Check]:
 def _miss(session: Any) -> None:
     """Raises a PeerError if a task that runs part of the session's graph cannot be reached."""
     needed = _needed(session)
-    devices = {operation.device for operation in session.graph.get_operations()}
-    places = [tf1.DeviceSpec.from_string(device) for device in devices if device]
-    parts = {f"/job:{place.job}/task:{place.task or 0}" for place in places}
-    if graphs.is_installed():
-        parts = set(needed)
+    parts = set(needed)
+    if not graphs.is_installed():
+        parts = named_tasks(session.graph, distributed.task.name if distributed.task else "")
     named = {name: a for name, a in needed.items() if name in parts or name == _SERVER}
     for name in unanswered(named):
         raise PeerError(f"lost {name} at {named[name]}; start all tasks again")
