@@ -16,6 +16,7 @@ from compat import tf1
 from compat.cluster.liveness.diagnosis import peer_error
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import PeerError
+from compat.runtime.program.replicas import adds_gradients
 
 if TYPE_CHECKING:
     from tests.conftest import StartCluster
@@ -94,6 +95,21 @@ def test_a_replica_that_others_wait_for_is_named(
     assert f"waiting for {place}: refused (" in chief.said
     assert report["lost"].startswith(f"no connection within 8 s to {place}: refused, start ")
     assert report["exit_code"] == PeerError.exit_code
+
+
+def test_only_calls_that_add_gradients_wait_for_replicas() -> None:
+    """A long evaluation goes on when the other replicas have ended."""
+    with tf1.Graph().as_default():
+        step = tf1.train.get_or_create_global_step()
+        weight = tf1.get_variable("weight", initializer=1.0)
+        loss = weight * weight
+        plain = tf1.train.GradientDescentOptimizer(0.1)
+        train = tf1.train.SyncReplicasOptimizer(plain, 2).minimize(loss, global_step=step)
+        assert adds_gradients([{"train": train}, step])
+        assert adds_gradients({"caller": train, tf1.train.StepCounterHook(): step})
+        assert not adds_gradients({"loss": loss, "step": step})
+        update = plain.minimize(loss, global_step=step)
+        assert not adds_gradients(update)
 
 
 # As TensorFlow 2.21 says it to worker 0, which is the one that has noticed.

@@ -190,6 +190,10 @@ class TestGraphs:
         assert found["sizes"] == [9, 8, 7, 6]
         assert found["written"] == [[step + 1, "input", step] for step in range(4)]
 
+    def test_each_kind_of_update_is_saved(self, graphs: Any) -> None:
+        names = ["model.ckpt-0", "model.ckpt-1", "model.ckpt-2"]
+        assert graphs["updates_of_other_kinds"] == [names, names]
+
     def test_queue_runners_start_and_end_with_the_session(self, graphs: Any) -> None:
         assert graphs["queue_runners"] == [1, 2, 3, 1, 2]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Any, Callable, Iterable
+from typing import Callable, Iterable
 
 from compat.cluster import roles
 from compat.cluster.liveness import diagnosis, identity, key_value, shutdown
-from compat.cluster.liveness.departures import Departures, updates_together
+from compat.cluster.liveness.departures import Departures
 from compat.cluster.liveness.monitor import Monitor, run_checks
 from compat.cluster.liveness.probe import reason_not_serving, reason_silent, reason_unreachable
 from compat.cluster.liveness.run_state import Lifecycle, RunState, at_exit
@@ -244,15 +244,19 @@ class Cluster:
 
 
 def call_monitor(
-    cluster: Cluster, workers: bool, then: Callable[[], None] = lambda: None, graph: Any = None
+    cluster: Cluster,
+    workers: bool,
+    then: Callable[[], None] = lambda: None,
+    waits_for_replicas: Callable[[], bool] = lambda: False,
 ) -> Callable[[], None]:
     """Returns a function to poll during a call into TensorFlow; it raises `PeerError` on a loss.
 
     A parameter server that refuses connections is lost. A task that does not answer is reported,
     and is lost after the timeout, since TensorFlow might wait for it for ever. With `workers`, this
     also applies to workers that do not answer; the coordinator replaces those that refuse
-    connections. If `graph` has synchronous replicas, each of them is such a task as well, whether
-    it refuses connections or does not answer. If no task is lost, the function calls `then`.
+    connections. A call that `waits_for_replicas` needs the gradients of the other trainers, so it
+    also applies to these, even if they refuse connections. If no task is lost, the function calls
+    `then`.
     """
     began, spec = time.monotonic(), cluster.cluster
     servers = diagnosis.parameter_servers(spec)
@@ -266,7 +270,7 @@ def call_monitor(
     def poll() -> None:
         if not monitors:
             monitors.append(cluster.monitor(needed, reason_silent))
-            if graph is not None and updates_together(graph):
+            if waits_for_replicas():
                 monitors.append(cluster.monitor(cluster.shards, reason_not_serving))
         for peer, reason in run_checks(checks).items():
             if reason == "refused":

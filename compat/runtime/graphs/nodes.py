@@ -118,6 +118,17 @@ def calls_python(graph_def: Any) -> bool:
     return any("PyFunc" in node.op for _, nodes in scopes(graph_def) for node in nodes)
 
 
+def fetched(fetches: Any) -> list[Any]:
+    """Returns the operations of the fetches of a session's `run`, or of a dict with those of hooks.
+
+    A fetch may be a variable, or the result of its `assign`, which is no tensor either.
+    """
+    parts = fetches.values() if isinstance(fetches, dict) else [fetches]
+    flat = [fetch for part in parts for fetch in tf.nest.flatten(part)]
+    operations = [f if isinstance(f, tf.Operation) else getattr(f, "op", None) for f in flat]
+    return [op for op in operations if op is not None]
+
+
 def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:
     """Yields the operations of fetches and all that they depend on, up to the fed tensors."""
     todo = [f if isinstance(f, tf.Operation) else f.op for f in fetches]

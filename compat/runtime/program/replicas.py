@@ -7,7 +7,13 @@ from typing import Any, Sequence
 
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.graphs.chain import IN_STEP, MOST_UPDATES, Chain
+from compat.runtime.graphs.nodes import dependencies, fetched
 from compat.runtime.graphs.packing import distinct_rows, packed, unpacked
+
+
+def adds_gradients(fetches: Any) -> bool:
+    """Whether a call adds gradients to those of other replicas, for whose update it then waits."""
+    return any("AccumulatorApplyGradient" in op.type for op in dependencies(fetched(fetches)))
 
 
 class SyncReplicas:

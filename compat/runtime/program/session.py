@@ -19,6 +19,8 @@ from compat.cluster.liveness.watchdog import (
     run_with_watchdog,
 )
 from compat.errors import PeerError
+from compat.runtime.graphs.nodes import fetched
+from compat.runtime.program.replicas import adds_gradients
 from compat.runtime.program.step import ProgramStep
 from compat.runtime.program.variables import assignments, needs_feed, takes_input, trains
 from compat.runtime.session import Session, Values, number_of_updates
@@ -63,7 +65,7 @@ class ProgramSession(tf1.Session, Session):
         self._summary = supervisor.own.summary_op
         self.last_tokens: Any = None  # An operation that a synchronous replica runs at its end.
         self.planned_step = 0
-        self._training: dict[tuple[int, ...], bool] = {}
+        self._training: dict[tuple[Any, ...], bool] = {}  # By the operations of the fetches.
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
         for step in steps:
             for variable, first, array in step.per_worker_data:
@@ -203,16 +205,17 @@ class ProgramSession(tf1.Session, Session):
         return self._supervisor.services.running and self._trains(fetches)
 
     def _trains(self, fetches: Any) -> bool:
-        """Whether running `fetches` updates the global step or, without one, the model."""
-        flat = tf.nest.flatten(fetches)
-        tensors = [fetch for fetch in flat if isinstance(fetch, (tf.Tensor, tf.Operation))]
-        key = tuple(map(id, tensors))
-        if key not in self._training:
+        """Whether running `fetches` updates the global step or, without one, the model.
+
+        Of synchronous replicas, a thread of the chief makes the update for which the call waits.
+        """
+        operations = tuple(fetched(fetches))
+        if operations not in self._training:
             step = self._supervisor.global_step
             with self.graph.as_default():
                 counted = tf1.trainable_variables() if step is None else [step]
-            self._training[key] = trains(tensors, counted)
-        return self._training[key]
+            self._training[operations] = trains(operations, counted) or adds_gradients(operations)
+        return self._training[operations]
 
     def drain(self) -> Iterator[Values]:
         return iter(())  # Every call has returned its values.
@@ -221,17 +224,20 @@ class ProgramSession(tf1.Session, Session):
         for operations, feed in assignments(variables, values):
             self.call(operations, feed)
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls `tf.compat.v1.Session.run`; raises `PeerError` if a parameter server is lost."""
-        return self.watched(lambda: tf1.Session.run(self, *args, **kwargs))
+    def call(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls `tf.compat.v1.Session.run`; raises `PeerError` if a task that it needs is lost."""
+        run = functools.partial(tf1.Session.run, self, fetches, *args, **kwargs)
+        return self.watched(run, functools.partial(adds_gradients, fetches))
 
-    def watched(self, call: Callable[[], Any]) -> Any:
+    def watched(
+        self, call: Callable[[], Any], waits_for_replicas: Callable[[], bool] = lambda: False
+    ) -> Any:
         """Calls a function that runs operations in this session; raises errors as `call` does."""
         retried = functools.partial(retry_duplicate_rpc, call)
         server = self._supervisor.runtime.server
         if server is None:
             return retried()
-        poll = call_monitor(server, workers=False, then=self.check_overdue, graph=self.graph)
+        poll = call_monitor(server, False, self.check_overdue, waits_for_replicas)
         return self._recoverable(lambda: run_with_watchdog(retried, poll))
 
     def _recoverable(self, function: Callable[[], Any]) -> Any:

@@ -84,6 +84,31 @@ def elements_of_a_queue(logdir: Path) -> Any:
 
 
 @case
+def updates_of_other_kinds(logdir: Path) -> Any:
+    """By the result of `assign_add`, and by a thread that averages gradients of replicas."""
+    saved = []
+    for name in ("assigned", "averaged"):
+        fresh()
+        step = compat.get_or_create_global_step()
+        weight = tf1.get_variable("weight", initializer=4.0)
+        sync = None
+        if name == "averaged":
+            optimizer = tf1.train.GradientDescentOptimizer(0.1)
+            sync = tf1.train.SyncReplicasOptimizer(optimizer, 1, total_num_replicas=1)
+            train = sync.minimize(weight * weight, global_step=step)
+        else:
+            with tf.control_dependencies([weight.assign_sub(1.0)]):
+                train = step.assign_add(1)
+        arguments = {"logdir": str(logdir / name), "save_model_secs": ALWAYS}
+        supervisor = compat.Supervisor(sync_optimizer=sync, **arguments)
+        with supervisor.managed_session() as session:
+            for _ in range(2):
+                session.run([train, step])
+        saved.append(checkpoints(logdir / name))
+    return saved
+
+
+@case
 def queue_runners(logdir: Path) -> Any:
     """Are started with the session, and end with it."""
     source = tf1.train.input_producer(np.array([1, 2, 3], np.float32), shuffle=False)
