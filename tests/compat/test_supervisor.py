@@ -71,6 +71,11 @@ class TestCheckpoints:
     def test_checkpoints_are_written_when_due(self, supervised: Any, case: str, names: Any) -> None:
         assert supervised[case] == names
 
+    def test_updates_in_a_branch_are_saved(self, supervised: Any) -> None:
+        seen, total, saved = supervised["saves_updates_in_a_branch"]
+        assert (seen, total) == ([False, True, False, True], 3)
+        assert saved == ["model.ckpt-0", "model.ckpt-1", "model.ckpt-2"]
+
     def test_a_checkpoint_can_be_asked_for(self, supervised: Any) -> None:
         name = "model.ckpt-1"
         assert supervised["saves_when_asked"] == [name, [name], "model.ckpt"]
@@ -192,7 +197,7 @@ class TestGraphs:
 
     def test_each_kind_of_update_is_saved(self, graphs: Any) -> None:
         names = ["model.ckpt-0", "model.ckpt-1", "model.ckpt-2"]
-        assert graphs["updates_of_other_kinds"] == [names, names]
+        assert graphs["updates_of_other_kinds"] == [names] * 4
 
     def test_queue_runners_start_and_end_with_the_session(self, graphs: Any) -> None:
         assert graphs["queue_runners"] == [1, 2, 3, 1, 2]

@@ -8,6 +8,10 @@ from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
 
 from compat._tensorflow import private, tf
 
+# The first input of these operations selects the branch.
+_CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")
+_WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
+_PASSING = ("Enter", "Switch", "Identity", "RefEnter", "RefSwitch", "RefIdentity")
 _INPUTS = ("Dequeue", "GetNext", "ReaderRead", "RecordInput", "Unstage")
 
 
@@ -94,6 +98,32 @@ def called_functions(node: Any) -> Iterator[Any]:
         yield from value.list.func
 
 
+def writes(graph_def: Any, handles: Sequence[str]) -> bool:
+    """Returns whether any operation, also in called functions, writes to these resources."""
+    functions = {f.signature.name: f for f in graph_def.library.function}
+
+    def any_writes(nodes: Any, handles: set[str]) -> bool:
+        passing = [node for node in nodes if node.op in _PASSING]
+        for _ in passing:  # A handle may pass all of them.
+            passed = {n.name for n in passing if n.input[0].partition(":")[0] in handles}
+            if passed <= handles:
+                break
+            handles = handles | passed
+        for node in nodes:
+            positions = [i for i, k in enumerate(node.input) if k.partition(":")[0] in handles]
+            if positions and node.op.startswith(_WRITING):
+                return True
+            first = 1 if node.op in _CHOOSING else 0
+            for called in called_functions(node) if positions else ():
+                function = functions[called.name]
+                names = [argument.name for argument in function.signature.input_arg]
+                if any_writes(function.node_def, {names[i - first] for i in positions}):
+                    return True
+        return False
+
+    return bool(handles) and any_writes(graph_def.node, set(handles))
+
+
 def in_order(nodes: Iterable[Any]) -> Iterator[Any]:
     """Yields nodes in topological order, without those in or after loops."""
     by_name = {node.name: node for node in nodes}
@@ -116,6 +146,14 @@ def in_order(nodes: Iterable[Any]) -> Iterator[Any]:
 def calls_python(graph_def: Any) -> bool:
     """Whether a node, or a node of a function that is called, calls Python."""
     return any("PyFunc" in node.op for _, nodes in scopes(graph_def) for node in nodes)
+
+
+def source(handle: Any) -> Any:
+    """Returns the operation that a handle in a branch or a loop comes from."""
+    op = handle.op
+    while op.type in _PASSING and op.inputs:
+        op = op.inputs[0].op
+    return op
 
 
 def fetched(fetches: Any) -> list[Any]:

@@ -159,9 +159,7 @@ def _describe_integers(op: Any, node: Any) -> None:
 
 def lasts(handle: Any) -> bool:
     """Whether a handle refers to state that lasts longer than a call."""
-    op = handle.op
-    while op.type in ("Enter", "Switch", "Identity", "RefIdentity") and op.inputs:
-        op = op.inputs[0].op
+    op = nodes.source(handle)
     return holds_state(op) or (bool(op.op_def.is_stateful) and op.type.startswith("Iterator"))
 
 

@@ -97,7 +97,7 @@ class Lifted:
 
     def writes(self, variables: Sequence[Any]) -> bool:
         """Whether a run of this part of the graph updates one of the variables."""
-        return graphs.writes(self._body, [variable.op.name for variable in variables])
+        return nodes.writes(self._body, [variable.op.name for variable in variables])
 
     def prepare(self) -> None:
         """Reads the constants of functions: tables, and initial values of local variables."""

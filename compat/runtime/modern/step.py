@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, Iterator
 
 import numpy as np
 
@@ -39,7 +40,8 @@ class ModernStep(ProgramStep):
         self.root, self.shard = self, shard
         self.hands_out, self.is_shared = hands_out, is_shared
         self.updates, self.streams = definition.updates, definition.dataset is not None
-        super().__init__(definition, shard, "")
+        with _branches_as_functions():
+            super().__init__(definition, shard, "")
         for op in dependencies(self.outputs):
             tables.export(op)
         if hands_out:
@@ -106,6 +108,22 @@ class ModernStep(ProgramStep):
                 "workers that run it have no Python of the program; use operations of TensorFlow, "
                 "make the values before session.run(), or use --runtime=legacy"
             )
+
+
+@contextlib.contextmanager
+def _branches_as_functions() -> Iterator[None]:
+    """Makes `tf.cond` and `tf.while_loop` use functions in the context, as TensorFlow 2 does.
+
+    Their older operations, which `tf.compat.v1.disable_v2_behavior` chooses, cannot be part of a
+    function if they update variables.
+    """
+    were = tf1.control_flow_v2_enabled()
+    tf1.enable_control_flow_v2()
+    try:
+        yield
+    finally:
+        if not were:
+            tf1.disable_control_flow_v2()
 
 
 def made_outside(what: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from compat._tensorflow import tf, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.checkpoint import pieces
-from compat.runtime.graphs.nodes import dependencies, is_input
+from compat.runtime.graphs.nodes import called_functions, dependencies, is_input, source, writes
 
 _UPDATES = ("Assign", "Apply", "Scatter")
 _Call = Tuple[List[Any], Dict[Any, Any]]
@@ -96,20 +96,27 @@ def trains(fetches: Sequence[Any], variables: Sequence[Any]) -> bool:
     """Whether running `fetches` updates a variable; initializing or restoring does not count."""
     by_op = {variable.op: variable for variable in variables}
     for op in dependencies(fetches):
-        if not (op.inputs and any(kind in op.type for kind in _UPDATES)):
-            continue
-        variable = by_op.get(op.inputs[0].op)
-        initializes = op is getattr(variable, "initializer", None)
-        if variable is not None and not initializes and not _restores(op):
+        if op.inputs and any(kind in op.type for kind in _UPDATES):
+            variable = by_op.get(source(op.inputs[0]))
+            initializes = op is getattr(variable, "initializer", None)
+            if variable is not None and not initializes and not _restores(op):
+                return True
+        elif any(tensor.op in by_op for tensor in op.inputs) and _writes(op, by_op):
             return True
     return False
 
 
 def _restores(op: Any) -> bool:
-    source = op.inputs[1].op
-    while source.type == "Identity":
-        source = source.inputs[0].op
-    return bool(source.type.startswith("Restore"))
+    return bool(source(op.inputs[1]).type.startswith("Restore"))
+
+
+def _writes(op: Any, handles: Collection[Any]) -> bool:
+    """Whether an operation calls functions, such as the branches of a `cond`, that write."""
+    node = op.node_def
+    if next(called_functions(node), None) is None:
+        return False
+    described = tf1.GraphDef(node=[node], library=private.graph_functions(op.graph))
+    return writes(described, [handle.name for handle in handles])
 
 
 def needs_feed(tensor: Any, fed: Collection[str]) -> bool:

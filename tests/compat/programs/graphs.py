@@ -83,28 +83,42 @@ def elements_of_a_queue(logdir: Path) -> Any:
     return {"sizes": sizes, "written": scalars(logdir)}
 
 
+def updated_by(kind: str, weight: Any, step: Any) -> Any:
+    """Returns what a program fetches that updates by an assignment, in a branch or in a loop."""
+
+    def update(number: Any) -> Any:
+        with tf.control_dependencies([weight.assign_sub(1.0), step.assign_add(1)]):
+            return number + 1
+
+    if kind == "branch":
+        return tf1.cond(step >= 0, lambda: update(tf.constant(0)), lambda: tf.constant(0))
+    if kind == "loop":
+        return tf1.while_loop(lambda number: number < 1, update, [tf.constant(0)])
+    with tf.control_dependencies([weight.assign_sub(1.0)]):
+        return step.assign_add(1)
+
+
 @case
 def updates_of_other_kinds(logdir: Path) -> Any:
-    """By the result of `assign_add`, and by a thread that averages gradients of replicas."""
+    """A thread averages the gradients of replicas."""
     saved = []
-    for name in ("assigned", "averaged"):
+    for kind in ("assignment", "branch", "loop", "replicas"):
         fresh()
         step = compat.get_or_create_global_step()
         weight = tf1.get_variable("weight", initializer=4.0)
         sync = None
-        if name == "averaged":
+        if kind == "replicas":
             optimizer = tf1.train.GradientDescentOptimizer(0.1)
             sync = tf1.train.SyncReplicasOptimizer(optimizer, 1, total_num_replicas=1)
             train = sync.minimize(weight * weight, global_step=step)
         else:
-            with tf.control_dependencies([weight.assign_sub(1.0)]):
-                train = step.assign_add(1)
-        arguments = {"logdir": str(logdir / name), "save_model_secs": ALWAYS}
+            train = updated_by(kind, weight, step)
+        arguments = {"logdir": str(logdir / kind), "save_model_secs": ALWAYS}
         supervisor = compat.Supervisor(sync_optimizer=sync, **arguments)
         with supervisor.managed_session() as session:
             for _ in range(2):
                 session.run([train, step])
-        saved.append(checkpoints(logdir / name))
+        saved.append(checkpoints(logdir / kind))
     return saved
 
 

@@ -99,6 +99,30 @@ def saves_at_each_call(logdir: Path) -> Any:
 
 
 @case
+def saves_updates_in_a_branch(logdir: Path) -> Any:
+    """Of a program that has switched TensorFlow 2's behavior off, its branches included."""
+    were = tf1.control_flow_v2_enabled()
+    tf1.disable_control_flow_v2()
+    step = compat.get_or_create_global_step()
+    weight = tf1.Variable(np.float32(0), name="weight")
+
+    def build(x: Any) -> Any:
+        def update() -> Any:
+            with tf1.control_dependencies([weight.assign_add(x), step.assign_add(1)]):
+                return tf1.constant(True)
+
+        return {"done": tf1.cond(x > 0, update, lambda: tf1.constant(False))}
+
+    train = compat.step(build, [tf1.TensorSpec([], tf1.float32)])
+    with compat.Supervisor(logdir=str(logdir), save_model_secs=ALWAYS).managed_session() as session:
+        seen = [bool(session.run(train, np.float32(x))["done"]) for x in (0, 1, 0, 2)]
+        total = float(session.run(weight))
+    if were:
+        tf1.enable_control_flow_v2()
+    return [seen, total, checkpoints(logdir)]
+
+
+@case
 def saves_at_the_end(logdir: Path) -> Any:
     Program().supervised(3, logdir=str(logdir))
     return checkpoints(logdir)
