@@ -55,7 +55,10 @@ def fill_queue(session: Any, function: Callable[[], Any]) -> Any:
 
 
 def retrying(session: Any) -> Callable[..., Any]:
-    """Returns a session's `make_callable`, by which queue runners enqueue, with both of these."""
+    """Returns a session's `make_callable`, whose callables are those of queue runners.
+
+    A callable applies `retry_duplicate_rpc` and `fill_queue`.
+    """
     make_callable = session.make_callable
 
     @functools.wraps(make_callable)
@@ -75,7 +78,8 @@ def retrying(session: Any) -> Callable[..., Any]:
 # on an idle thread 30 us.
 _Call = Tuple["futures.Future[Any]", Callable[[], Any], "futures.Future[None]"]
 _idle: list[queue.SimpleQueue[_Call]] = []
-# One for each call that has not returned, or whose thread still has its objects.
+# A future of each call, which is done when the call has returned and its thread has released all
+# objects of the call.
 _pending: set[futures.Future[None]] = set()
 _left_behind: set[futures.Future[Any]] = set()  # Those of them for whose result nobody waits.
 

@@ -157,14 +157,17 @@ def source(handle: Any) -> Any:
 
 
 def fetched(fetches: Any) -> list[Any]:
-    """Returns the operations of the fetches of a session's `run`, or of a dict with those of hooks.
+    """Returns the operations of all fetches of a session's `run`, which may be nested.
 
-    A fetch may be a variable, or the result of its `assign`, which is no tensor either.
+    A fetch may be a variable, or the result of its `assign`, which are not tensors. A dict may have
+    keys that `tf.nest` cannot sort, such as hooks.
     """
-    parts = fetches.values() if isinstance(fetches, dict) else [fetches]
-    flat = [fetch for part in parts for fetch in tf.nest.flatten(part)]
-    operations = [f if isinstance(f, tf.Operation) else getattr(f, "op", None) for f in flat]
-    return [op for op in operations if op is not None]
+    if isinstance(fetches, dict):
+        return fetched([*fetches.values()])
+    if isinstance(fetches, (list, tuple)):
+        return [op for each in fetches for op in fetched(each)]
+    op = fetches if isinstance(fetches, tf.Operation) else getattr(fetches, "op", None)
+    return [] if op is None else [op]
 
 
 def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:

@@ -1,6 +1,7 @@
-"""Iterators that start by themselves, under a name by which several functions share them.
+"""Stores one-shot iterators under a name, by which the functions of several calls share them.
 
-`OneShotIterator` refuses a name, so each function would read the data from the beginning.
+The operation `OneShotIterator` refuses a shared name, so the function of each kind of call would
+read the data from the beginning. `IteratorV2` has one, and has to be started.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ KIND = "OneShotIterator"
 
 
 def started(graph: Any, node: Any) -> Any:
-    """Returns a function that starts the iterator of a named node, as on its device."""
+    """Returns a function that starts the iterator of a `OneShotIterator` node.
+
+    The attribute `shared_name` of the node is the name of the iterator, which is on its device.
+    """
     described = tf1.GraphDef(versions=graph.graph_def_versions)
     handle = described.node.add()
     handle.CopyFrom(node)
@@ -39,6 +43,6 @@ def started(graph: Any, node: Any) -> Any:
 
 
 def give_name(node: Any) -> None:
-    """Makes a node one of the operation that finds an iterator by its name."""
+    """Turns a `OneShotIterator` node into an `IteratorV2` node, which finds it by its name."""
     node.op = "IteratorV2"
     del node.attr["dataset_factory"]

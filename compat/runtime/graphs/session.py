@@ -249,7 +249,7 @@ class GraphSession:
             node.device = self._device(op)
 
     def _start(self, node: Any) -> None:
-        """Gives the iterator of a node a name in this process, and starts it once."""
+        """Gives a one-shot iterator a name of this session, and starts it once."""
         name = f"{self._owner}{self._cluster.own_task}/{node.name}".encode()
         node.attr["shared_name"].s = name
         if name not in self._known.started:
