@@ -97,6 +97,7 @@ def test_the_page_s_program_prints_what_the_page_shows(
     assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_the_page_s_program_as_a_cluster(
     start_program: Callable[..., Any], runtime: str, tmp_path: Path

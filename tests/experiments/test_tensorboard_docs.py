@@ -143,6 +143,7 @@ def test_no_picture_is_left_over() -> None:
     }
 
 
+@pytest.mark.long
 def test_each_tab_that_a_training_fills_has_its_section(logdir: Path) -> None:
     done = run("-c", LISTING, str(logdir), *sections(), seconds=150)
     assert done.returncode == 0, done.stderr.decode()

@@ -194,6 +194,7 @@ def test_replicas_that_update_together_end_together(run_script: RunScript) -> No
     assert {forked, "[worker 0] ended", "[worker 1] ended"} <= set(ran.out.splitlines())
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_first_failure_stops_all(run_script: RunScript) -> None:
     failing = SCRIPT.replace("for _ in range(20):", "for _ in undefined:")

@@ -106,6 +106,7 @@ def test_every_name_is_served() -> None:
     assert run("-c", RESOLVE) == "resolved\n"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(HAS_CONTRIB, reason="TensorFlow's own contrib serves them")
 def test_removed_name_says_what_to_use() -> None:
     notes = contrib_names.NAMES

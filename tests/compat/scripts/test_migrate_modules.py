@@ -116,6 +116,7 @@ def test_a_module_is_migrated_beside_the_new_program(
     assert text == "import model_v1 as model\nINPUTS = 4\n"
 
 
+@pytest.mark.long
 def test_a_module_has_sizes_of_shapes_on_either_runtime(project: Path, runtime: str) -> None:
     text = MODEL.replace("[sizes.INPUTS, 8]", "[x.get_shape()[1].value, 8]")
     (project / "model.py").write_text(text, encoding="utf-8")

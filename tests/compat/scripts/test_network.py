@@ -50,6 +50,7 @@ with tf.Session() as session:
 """
 
 
+@pytest.mark.long
 @pytest.mark.once
 @pytest.mark.skipif(sys.version_info < (3, 8), reason="Python 3.7 has no audit hooks")
 def test_a_script_is_run_without_any_network(tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ print(data.output_types.name)
 """
 
 
+@pytest.mark.long
 def test_datasets_of_installed_packages_have_iterators(tmp_path: Path) -> None:
     """The package imports today's TensorFlow, before the program uses it."""
     package = tmp_path / "site-packages"
