@@ -98,7 +98,7 @@ def test_a_replica_that_others_wait_for_is_named(
 
 
 def test_only_calls_that_add_gradients_wait_for_replicas() -> None:
-    """A long evaluation goes on when the other replicas have ended."""
+    """A long evaluation continues after the other replicas have ended."""
     with tf1.Graph().as_default():
         step = tf1.train.get_or_create_global_step()
         weight = tf1.get_variable("weight", initializer=1.0)

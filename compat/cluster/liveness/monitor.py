@@ -50,13 +50,15 @@ def run_checks(checks: Mapping[Key, Check]) -> dict[Key, str]:
     return {key: reason for key, reason in reasons.items() if reason is not None}
 
 
-def connection_checks(addresses: Mapping[str, str]) -> dict[str, Check]:
-    """Returns checks that test whether the ports of tasks accept connections.
+def connection_checks(
+    addresses: Mapping[str, str], reason: Callable[[str], str | None] = reason_unreachable
+) -> dict[str, Check]:
+    """Returns checks that test by `reason` whether the ports of tasks accept connections.
 
     `addresses` maps the names of tasks to addresses. The keys of the result are "NAME at ADDRESS".
     """
     return {
-        f"{name} at {address}": functools.partial(reason_unreachable, address)
+        f"{name} at {address}": functools.partial(reason, address)
         for name, address in addresses.items()
     }
 

@@ -103,12 +103,6 @@ def writes(graph_def: Any, handles: Sequence[str]) -> bool:
     functions = {f.signature.name: f for f in graph_def.library.function}
 
     def any_writes(nodes: Any, handles: set[str]) -> bool:
-        passing = [node for node in nodes if node.op in _PASSING]
-        for _ in passing:  # A handle may pass all of them.
-            passed = {n.name for n in passing if n.input[0].partition(":")[0] in handles}
-            if passed <= handles:
-                break
-            handles = handles | passed
         for node in nodes:
             positions = [i for i, k in enumerate(node.input) if k.partition(":")[0] in handles]
             if positions and node.op.startswith(_WRITING):

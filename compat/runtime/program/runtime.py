@@ -183,9 +183,9 @@ class ProgramRuntime(Runtime):
                     private.write_graph(run.own)  # For TensorBoard and `freeze_graph`.
         if sync is not None:
             session.last_tokens = self._last_tokens
-        if sync is not None and run.is_chief:
-            run.start_queue_runners(session, [sync.get_chief_queue_runner()])
-            session.run(self._first_tokens)
+            if run.is_chief:
+                run.start_queue_runners(session, [sync.get_chief_queue_runner()])
+                session.run(self._first_tokens)
         self.begin(session)
         return session
 

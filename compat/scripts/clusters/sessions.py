@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterator, Sequence
 from compat._tensorflow import private, tf1
 from compat.cluster.liveness.departures import updates_together
 from compat.cluster.liveness.diagnosis import unanswered
-from compat.cluster.liveness.monitor import Check, Monitor, connection_checks
+from compat.cluster.liveness.monitor import Monitor, connection_checks
 from compat.cluster.liveness.probe import reason_not_serving
 from compat.cluster.liveness.watchdog import (
     close_session,
@@ -170,12 +170,17 @@ def _needed(session: Any) -> dict[str, str]:
     if task is None or _target(session) not in distributed.own_targets:
         return {_SERVER: _target(session)[len(_SCHEME) :]}
     if graphs.is_installed():  # Sessions of the modern runtime run nothing on other workers.
-        return {f"/job:ps/task:{i}": a for job, i, a in task.others() if job == "ps"}
-    sees = _seen_through(private.device_filters(session))
+        return _others(lambda job, _: job == "ps")
+    return _others(_seen_through(private.device_filters(session)))
+
+
+def _others(needs: Callable[[str, int], bool]) -> dict[str, str]:
+    """Returns the addresses, by name, of the other tasks of the cluster that `needs` chooses."""
+    task = distributed.task
     return {
         f"/job:{job}/task:{index}": address
-        for job, index, address in task.others()
-        if sees(job, index)
+        for job, index, address in (() if task is None else task.others())
+        if needs(job, index)
     }
 
 
@@ -226,21 +231,13 @@ def _monitor(session: Any) -> Callable[[], None]:
         nonlocal replicas
         _miss(session)
         if replicas is None:
-            checks = _trainer_checks() if updates_together(session.graph) else {}
+            together = updates_together(session.graph)
+            trainers = _others(lambda job, _: together and job != "ps")
+            checks = connection_checks(trainers, reason_not_serving)
             replicas = Monitor(checks, _PATIENCE_SECS, distributed.say, _EVERY_SECS)
         replicas.poll()
 
     return poll
-
-
-def _trainer_checks() -> dict[str, Check]:
-    """Returns checks that test whether the other trainers of the cluster answer."""
-    task = distributed.task
-    return {
-        f"/job:{job}/task:{i} at {address}": functools.partial(reason_not_serving, address)
-        for job, i, address in (() if task is None else task.others())
-        if job != "ps"
-    }
 
 
 def _miss(session: Any) -> None:

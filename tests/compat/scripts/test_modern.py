@@ -63,6 +63,7 @@ with supervisor.prepare_or_wait_for_session(server.target) as session:
         totals = tuple(session.run([total, nowhere, calls]))
         print("told by %s: %.0f, %.0f and %.0f" % (([int(i) for i in found],) + totals))
 """
+TWO_REPLICAS = ("--cluster", "ps=1,worker=2", "--task_args", "{job} {index}")
 # The chief applies the mean of the gradients of both, in a thread of its own.
 REPLICAS = """
 import sys
@@ -221,8 +222,7 @@ def test_closing_a_session_waits_for_the_calls_that_it_cancels(run_script: RunSc
 @SEVERAL_PROGRAMS
 def test_replicas_of_two_programs_go_on_together(run_script: RunScript) -> None:
     """The step of each token is the one behind the update, or their gradients would be too old."""
-    options = ("--runtime=modern", "--cluster", "ps=1,worker=2")
-    options += ("--task_args", "{job} {index}")
+    options = ("--runtime=modern", *TWO_REPLICAS)
     ran = run_script(REPLICAS, options=options, seconds=280)
     assert ran.code == 0, ran.out + ran.err
     assert len(re.findall(r"ended at 2\d", ran.out)) == 2, ran.out
@@ -233,8 +233,7 @@ def test_replicas_of_two_programs_go_on_together(run_script: RunScript) -> None:
 @pytest.mark.parametrize("runtime", ["legacy", pytest.param("modern", marks=SEVERAL_PROGRAMS)])
 def test_a_replica_that_has_left_is_not_waited_for(runtime: str, run_script: RunScript) -> None:
     """TensorFlow's chief waits for ever for its gradients, in silence."""
-    options = (f"--runtime={runtime}", "--cluster", "ps=1,worker=2")
-    options += ("--task_args", "{job} {index}")
+    options = (f"--runtime={runtime}", *TWO_REPLICAS)
     # Without tokens at the start, the chief makes no update before the other has begun.
     script = REPLICAS.replace("get_init_tokens_op()", "get_init_tokens_op(0)")
     script = script.replace("at < 20", "at < (40 if is_chief else 10)")
@@ -250,8 +249,7 @@ def test_a_replica_that_has_left_is_not_waited_for(runtime: str, run_script: Run
 @pytest.mark.parametrize("runtime", ["legacy", pytest.param("modern", marks=SEVERAL_PROGRAMS)])
 def test_a_replica_that_does_not_answer_is_named(runtime: str, run_script: RunScript) -> None:
     """TensorFlow waits for its gradients in silence."""
-    options = (f"--runtime={runtime}", "--cluster", "ps=1,worker=2")
-    options += ("--task_args", "{job} {index}")
+    options = (f"--runtime={runtime}", *TWO_REPLICAS)
     stopped = """
         if at == 5 and not is_chief:
             import os, signal, subprocess
@@ -271,7 +269,7 @@ def test_a_replica_that_does_not_answer_is_named(runtime: str, run_script: RunSc
 def test_a_chief_of_replicas_does_not_wait_for_a_worker_that_has_left(
     run_script: RunScript,
 ) -> None:
-    options = ("--cluster", "ps=1,worker=2", "--task_args", "{job} {index}")
+    options = TWO_REPLICAS
     late = "\nif is_chief:\n    import time\n    time.sleep(10)\n"
     ran = run_script(REPLICAS + late, options=options, seconds=280)
     assert ran.code == 0, ran.out + ran.err
