@@ -22,6 +22,7 @@ PROGRAM = HERE / "losses.py"
 GOLDEN: dict[str, dict[str, list[float]]] = json.loads((HERE / "golden.json").read_text("utf-8"))
 LIFTED = "mlp_tf1"  # The network `mlp` once more, as a function of the TensorFlow 1.x kind.
 STEPS = 30
+AFTER_CALLS = [1, 2, 3, 4, 5, 25, 30]  # The global step after each call of `together.py`.
 # In float32, of losses below 11, after thirty updates: five units of the last place. Each is held
 # against the golden losses, so that two that pass differ by no more than 1e-5.
 TOLERANCE = 5e-6
@@ -135,13 +136,19 @@ def test_two_workers_together_are_one_on_their_whole_batch(
     # With one server a call makes several updates.
     number = 0 if runtime == "modern" else 2 if optimizer == "sgd" else 1
     servers = {"ps": number} if number else {}
-    with start_cluster(HERE / "together.py", runtime, worker=2, **servers) as cluster:
-        tasks = [("worker", 0), ("worker", 1), *[("ps", index) for index in range(number)]]
-        workers = [cluster.start(*task, optimizer=optimizer) for task in tasks]
-        numbers, costs = np.mean([worker.report for worker in workers[:2]], axis=0).T
-        assert all(worker.wait().code == 0 for worker in workers)
-    assert numbers[-1] == STEPS
-    golden = np.array(GOLDEN["mlp"][optimizer])[numbers.astype(int) - 1]
+    tasks = [("worker", 0), ("worker", 1), *[("ps", index) for index in range(number)]]
+    for _ in range(3):
+        with start_cluster(HERE / "together.py", runtime, worker=2, **servers) as cluster:
+            workers = [cluster.start(*task, optimizer=optimizer) for task in tasks]
+            reports = np.array([worker.report for worker in workers[:2]])
+            assert all(worker.wait().code == 0 for worker in workers)
+        # On a busy machine a worker makes both gradients of 1 in 60,000 updates, because it takes
+        # the token of the other, as with TensorFlow's own optimizer. Then the losses are others.
+        if (reports[:, :, 0] == AFTER_CALLS).all():
+            break
+    numbers, costs = np.mean(reports, axis=0).T
+    assert numbers.tolist() == AFTER_CALLS
+    golden = np.array(GOLDEN["mlp"][optimizer])[np.array(AFTER_CALLS) - 1]
     np.testing.assert_allclose(costs, golden, rtol=0, atol=TOLERANCE)
 
 

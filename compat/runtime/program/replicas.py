@@ -24,6 +24,10 @@ class SyncReplicas:
     the step of each replica is stored beside the global step, and one call of a session makes
     several updates, in a replica and in the chief's queue runner.
 
+    As with TensorFlow's, an update has one gradient of each replica, unless a replica is so late
+    for its token that another takes it, and makes two gradients of that update. This happened in 1
+    of 60,000 updates, on two cores with twenty processes.
+
     Args:
       optimizer: the optimizer that makes the updates.
       replicas_to_aggregate: the number of gradients in an update.
@@ -67,8 +71,8 @@ class SyncReplicas:
             waited = step.assign(token, read_value=False)
         on_one_server = all(v.device == global_step.device for v in variables)
         if self._aggregated == self._total and on_one_server:
-            # Each replica takes part in each update, and reads of a variable wait, on its server,
-            # for the previous token. So several updates in a call equal as many calls.
+            # Each replica makes a gradient for each token, and reads of a variable wait, on its
+            # server, for the previous token. So several updates in a call equal as many calls.
             tf1.add_to_collection(IN_STEP, token.op.name)
         return waited
 
