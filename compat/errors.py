@@ -102,6 +102,10 @@ class PeerError(_LineError):
     exit_code = 138
 
 
+class ReplicaError(PeerError):
+    """A lost synchronous replica: a call waits for its gradients, and so would a new session."""
+
+
 class Stopped(BaseException):
     """The user or the cluster manager asked this process to stop.
 

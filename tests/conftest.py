@@ -211,9 +211,12 @@ class Cluster:
 
     def start(self, job: str, index: int = 0, **settings: Any) -> Process:
         """Starts one task; `settings` are for the program."""
-        env, pass_fds = self._ports[job, index].pass_to_child()
+        reservation = self._ports[job, index]
+        kept = reservation.share()  # Else another process may take the port before a restart.
+        env, pass_fds = reservation.pass_to_child()
         process = self._start(job, index, settings, f"{job}{index}", env, pass_fds)
-        self._ports[job, index].release()
+        if not kept:
+            reservation.release()
         return process
 
     def restart(self, job: str, index: int = 0, **settings: Any) -> Process:

@@ -616,6 +616,11 @@ def step_of_replicas(optimizer: Any) -> Any:
     return getattr(optimizer, "_local_step", None)
 
 
+def replicas_of_hook(hook: Any) -> Any:
+    """Returns the `SyncReplicasOptimizer` that made a hook; None if it has none."""
+    return getattr(hook, "_sync_optimizer", None)
+
+
 def resource_variable() -> Any:
     """Returns the class of resource variables, eager or in graphs.
 

@@ -47,6 +47,8 @@ class _Executor(training._TrainingExecutor):
             return
         estimator.workers_publish = server is not None
         super()._start_distributed_training(saving_listeners)
+        if server is not None and server.departures is not None:
+            server.departures.leave()  # No session does if all steps were made before it began.
 
 
 def train_and_evaluate(

@@ -104,6 +104,21 @@ def test_a_lost_parameter_server_is_recovered_or_reported(
     assert "end at 120" in lines
 
 
+@pytest.mark.cluster
+@pytest.mark.long
+def test_a_replica_that_has_left_is_not_waited_for(
+    start_cluster: StartCluster, programs: Path
+) -> None:
+    with start_cluster(programs / "monitored_task.py", "legacy", ps=1, worker=2) as cluster:
+        cluster.start("ps")
+        chief = cluster.start("worker", 0, steps=40, sync=True)
+        other = cluster.start("worker", 1, steps=5, sync=True)
+        codes = [task.wait().code for task in (chief, other)]
+    assert codes == [0, 0], chief.complaints + other.complaints
+    assert "end at 4" in chief.said
+    assert "waiting for" not in chief.said
+
+
 @pytest.mark.once
 def test_the_page_s_program_prints_what_the_page_shows(
     run_source: RunProgram, runtimes: list[str], tmp_path: Path

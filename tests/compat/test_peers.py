@@ -97,6 +97,28 @@ def test_a_replica_that_others_wait_for_is_named(
     assert report["exit_code"] == PeerError.exit_code
 
 
+@pytest.mark.long
+@pytest.mark.cluster
+def test_replicas_wait_for_a_chief_that_was_stopped(
+    start_cluster: StartCluster, programs: Path
+) -> None:
+    """Its stop is no end of the data for them, and it finds the queue of tokens open."""
+    with start_cluster(programs / "task.py", "legacy", ps=1, worker=2) as cluster:
+        settings = {"steps": 300, "pause": 0.02, "sync": True, "exits": True}
+        server = cluster.start("ps")
+        chief, other = [cluster.start("worker", i, **settings) for i in (0, 1)]
+        for task in (chief, other):
+            task.wait_until_it_says("training")
+        chief.send(signal.SIGTERM)
+        assert chief.wait().code == 128 + signal.SIGTERM
+        other.wait_until_it_says("waiting for /job:worker/task:0 at ")
+        chief = cluster.restart("worker", 0, **settings)
+        codes = [task.wait().code for task in (chief, other, server)]
+    assert codes == [0, 0, 0], chief.complaints + other.complaints
+    assert len([step for step in chief.report["steps"] if 290 <= step < 300]) >= 5
+    assert max(other.report["steps"]) >= 300
+
+
 def test_only_calls_that_add_gradients_wait_for_replicas() -> None:
     """A long evaluation continues after the other replicas have ended."""
     with tf1.Graph().as_default():

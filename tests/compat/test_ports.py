@@ -174,10 +174,10 @@ def test_only_the_named_port_is_released(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_descriptor_that_is_something_else_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a grandchild, which has the environment but not the socket."""
-    with ports.reserve() as reservation:
-        name = next(iter(reservation.pass_to_child()[0]))
     reading, writing = os.pipe()
-    with bind(0) as server:
+    with ports.reserve() as reservation, bind(0) as server:  # Two numbers that differ.
+        name = next(iter(reservation.pass_to_child()[0]))
+        reservation.release()
         for descriptor in (reading, server.fileno(), 10**6):
             monkeypatch.setenv(name, f"{reservation.port}:{descriptor}")
             ports.release_inherited(reservation.port)

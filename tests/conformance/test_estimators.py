@@ -36,7 +36,7 @@ compat.select_runtime(sys.argv[1])
 estimator, columns = compat.estimator, tf.feature_column
 words = np.array(["red", "green", "blue"] * 100)
 word = columns.categorical_column_with_vocabulary_list("word", ["red", "green", "blue"])
-found = estimator.DNNClassifier([8], [columns.indicator_column(word)], model_dir="model")
+found = estimator.DNNClassifier([32], [columns.indicator_column(word)], model_dir="model")
 feed = estimator.inputs.numpy_input_fn
 found.train(feed({"word": words}, (words == "red") * 1, num_epochs=None, shuffle=True), steps=100)
 print(found.evaluate(feed({"word": words}, (words == "red") * 1, shuffle=False))["accuracy"])
@@ -65,7 +65,7 @@ def test_a_cluster_of_tf_config(start_cluster: StartCluster, runtime: str, tmp_p
     with start_cluster(PROGRAM, runtime, **jobs) as cluster:
         tasks = {job: cluster.start(job, **settings) for job in jobs}
         reports = {job: task.report for job, task in tasks.items()}
-    last = reports["evaluator"]
+    last = reports["chief"]
     # On the legacy runtime a trainer stops by the step that it read, which the other's update may
     # follow: each of the two may make one update more.
     assert MAX_STEPS <= last["step"] <= MAX_STEPS + (2 if runtime == "legacy" else 0)
@@ -73,7 +73,8 @@ def test_a_cluster_of_tf_config(start_cluster: StartCluster, runtime: str, tmp_p
     updates = last["weight"] / (RATE * MEAN)
     assert updates == pytest.approx(round(updates))
     assert abs(round(updates) - last["step"]) <= (2 if runtime == "legacy" else 0)
-    assert reports["chief"] == last
+    # The chief may save the other's update after the evaluator has seen that all steps are made.
+    assert MAX_STEPS <= reports["evaluator"]["step"] <= last["step"]
     assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
     assert len(list((tmp_path / "model").glob("events.out.tfevents.*"))) == 1  # The chief's.
 

@@ -190,6 +190,7 @@ class Tasks:
     def start(self, job: str, index: int, *flags: str, **options: Any) -> Training:
         """Starts a task with the flags of the card of 2016, or, if it is in `env`, by TF_CONFIG."""
         reservation = self._ports[job, index]
+        kept = reservation.share()  # Else another process may take the port before a restart.
         env, pass_fds = reservation.pass_to_child()
         options["env"] = {**options.get("env", {}), **env}
         if "TF_CONFIG" not in options["env"]:
@@ -197,7 +198,8 @@ class Tasks:
             flags = (f"--job_name={job}", f"--task_index={index}", *hosts, *flags)
         strategy = f"--strategy={options.pop('strategy', 'ps')}"
         training = self._train(strategy, *flags, pass_fds=pass_fds, **options)
-        reservation.release()
+        if not kept:
+            reservation.release()
         return training
 
 

@@ -44,7 +44,8 @@ with socket.socket() as server:
     server.bind(("", port))
     server.listen()
     others = [task for task in all_tasks(cluster) if task != me]
-    Monitor(connection_checks({task.name: cluster.address_of(task) for task in others}), 60).wait()
+    checks = connection_checks({task.name: cluster.address_of(task) for task in others})
+    Monitor(checks, 60, lambda line: None).wait()
     pathlib.Path(f"{me.job}{me.index}").touch()
     while not all(pathlib.Path(f"{task.job}{task.index}").exists() for task in others):
         time.sleep(0.02)

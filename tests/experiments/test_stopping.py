@@ -139,30 +139,30 @@ def test_an_error_caused_by_the_stop_is_the_stop() -> None:
 
 
 def test_abandons_a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE_SECS", 0.2)
+    monkeypatch.setattr(module, "_PATIENCE_SECS", 2.0)
     lost = pytest.raises(Stopped, match="no last checkpoint")
     with signals() as stop, lost as caught, stop.deferred():
         stop.give_up(waited=100)  # No stop was requested.
         send(signal.SIGTERM)
         stop.give_up(waited=100)  # It may still finish.
-        time.sleep(0.2)
-        stop.give_up(waited=0.1)  # Other tasks have answered.
-        stop.give_up(waited=0.2)
+        time.sleep(2)
+        stop.give_up(waited=1.0)  # Other tasks have answered.
+        stop.give_up(waited=2.0)
     assert (caught.value.exit_code, caught.value.loses) == (143, True)
 
 
 def test_a_task_that_others_need_lingers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(module, "_LINGER_SECS", 0.2)
+    monkeypatch.setattr(module, "_LINGER_SECS", 2.0)
     with signals() as stop, pytest.raises(Stopped) as caught, stop.deferred():
         stop.linger(lambda: False)  # No stop was requested.
         send(signal.SIGTERM)
         for _ in range(2):
             stop.linger(lambda: True)
         said = capsys.readouterr().out
-        assert said == "asked to stop; serves the chief until it exits, for 0.2 s at most\n"
-        time.sleep(0.2)
+        assert said == "asked to stop; serves the chief until it exits, for 2 s at most\n"
+        time.sleep(2)
         stop.linger(lambda: True)
     assert (caught.value.exit_code, caught.value.loses) == (143, False)
     with signals() as stop, pytest.raises(Stopped), stop.deferred():

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 PROGRAM = HERE / "program.py"
 CHECK = runpy.run_path(str(HERE / "check.py"))
 check, Loss = CHECK["check"], CHECK["Loss"]
-SETTINGS = {"capacity": 10_000, "count": 5, "pause": 0.005, "save_every": 0.5, "patience": 20.0}
+SETTINGS = {"capacity": 10_000, "count": 5, "pause": 0.005, "save_every": 0.5, "patience": 60.0}
 
 
 def test_a_client_that_errs_is_found(run_program: Any, runtime: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from compat.cluster.liveness.probe import reason_not_serving, reason_silent, rea
 from compat.cluster.liveness.run_state import Lifecycle, RunState, at_exit
 from compat.cluster.roles import Role
 from compat.cluster.spec import ClusterSpec, Task, all_tasks
-from compat.errors import PeerError, UserError
+from compat.errors import PeerError, ReplicaError, UserError
 
 
 class Cluster:
@@ -169,14 +169,19 @@ class Cluster:
         chief = self.cluster.describe(self._trainers[0])
         return Monitor({chief: check}, self.rendezvous_timeout, self._say)
 
-    def monitor(self, tasks: Iterable[Task], reason: Callable[[str], str | None]) -> Monitor:
+    def monitor(
+        self,
+        tasks: Iterable[Task],
+        reason: Callable[[str], str | None],
+        error: type[PeerError] = PeerError,
+    ) -> Monitor:
         """Returns a monitor that probes other tasks, and gives them up after the timeout."""
         checks = {
             self.cluster.describe(task): functools.partial(reason, self.cluster.address_of(task))
             for task in tasks
             if task != self.task
         }
-        return Monitor(checks, self.rendezvous_timeout, self._say)
+        return Monitor(checks, self.rendezvous_timeout, self._say, error=error)
 
     def wait_for_peers(self, everybody: bool) -> None:
         """Waits for the parameter servers and the chief, or for all tasks if `everybody` is true.
@@ -255,8 +260,8 @@ def call_monitor(
     and is lost after the timeout, since TensorFlow might wait for it for ever. With `workers`, this
     also applies to workers that do not answer; the coordinator replaces those that refuse
     connections. A call that `waits_for_replicas` needs the gradients of the other trainers, so it
-    also applies to these, even if they refuse connections. If no task is lost, the function calls
-    `then`.
+    also applies to these, even if they refuse connections, and raises `ReplicaError`. If no task is
+    lost, the function calls `then`.
     """
     began, spec = time.monotonic(), cluster.cluster
     servers = diagnosis.parameter_servers(spec)
@@ -271,7 +276,8 @@ def call_monitor(
         if not monitors:
             monitors.append(cluster.monitor(needed, reason_silent))
             if waits_for_replicas():
-                monitors.append(cluster.monitor(cluster.shards, reason_not_serving))
+                replicas = cluster.monitor(cluster.shards, reason_not_serving, ReplicaError)
+                monitors.append(replicas)
         for peer, reason in run_checks(checks).items():
             if reason == "refused":
                 raise PeerError(f"lost {peer}; {diagnosis.REMEDY}")

@@ -67,7 +67,8 @@ class Monitor:
     """Reports which peers are not there, and gives up peers that are away for too long.
 
     Peers are written "/job:ps/task:0 at host:port". Times are in seconds; `every` is the time
-    between two reports, and between two polls. `missing` has the reasons of the last poll, by peer.
+    between two reports, and between two polls. `error` is the class of the error for peers that are
+    given up. `missing` has the reasons of the last poll, by peer.
     """
 
     def __init__(
@@ -77,8 +78,10 @@ class Monitor:
         report: Callable[[str], object] = print,
         every: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
+        error: type[PeerError] = PeerError,
     ) -> None:
         self._checks, self._timeout, self._report = dict(checks), timeout, report
+        self._error = error
         self._every, self._clock = every, clock
         self._polled = clock()
         self._seen = dict.fromkeys(self._checks, self._polled)
@@ -130,4 +133,4 @@ class Monitor:
             return
         reasons = {peer: self.missing[peer] for peer in peers}
         each = (f"{p}: {why}, {_REMEDIES.get(why, 'check its host')}" for p, why in reasons.items())
-        raise PeerError(f"no connection within {self._timeout:g} s to {'; '.join(each)}")
+        raise self._error(f"no connection within {self._timeout:g} s to {'; '.join(each)}")

@@ -13,6 +13,7 @@ from compat.cluster.liveness.departure_hook import DepartureHook
 from compat.cluster.liveness.departures import REPLICAS_GRACE_SECS, updates_together
 from compat.errors import is_success
 from compat.runtime.interface import MonitoredArguments, Runtime
+from compat.runtime.program.replicas import ReplicaHook
 from compat.runtime.program.session import recoverable
 from compat.runtime.program.step import ProgramStep
 from compat.runtime.services import Services
@@ -125,6 +126,9 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         if departures is not None:  # First, so that the last checkpoint has all updates.
             saves = any(isinstance(hook, tf1.train.CheckpointSaverHook) for hook in hooks)
             hooks.insert(0, DepartureHook(departures, saves))
+        for sync in map(private.replicas_of_hook, arguments.hooks):
+            if sync is not None and not runtime.hands_out:
+                hooks.append(ReplicaHook(sync, arguments.is_chief))
         kind = tf1.train.MonitoredSession
         kind = kind if arguments.recovers else tf1.train.SingularMonitoredSession
         creator = _Creator(runtime, steps, arguments)

@@ -10,10 +10,68 @@ from compat.runtime.graphs.chain import IN_STEP, MOST_UPDATES, Chain
 from compat.runtime.graphs.nodes import dependencies, fetched
 from compat.runtime.graphs.packing import distinct_rows, packed, unpacked
 
+_LAST_TOKENS = 1000  # More than there are replicas, each of which needs one.
+
 
 def adds_gradients(fetches: Any) -> bool:
     """Whether a call adds gradients to those of other replicas, for whose update it then waits."""
     return any("AccumulatorApplyGradient" in op.type for op in dependencies(fetched(fetches)))
+
+
+def tokens(sync: Any, number: int) -> Any:
+    """Returns the operation that puts tokens, each of which lets a replica make a gradient."""
+    try:
+        return sync.get_init_tokens_op(number)
+    except ValueError:  # Too few, since more gradients are aggregated than there are replicas.
+        return sync.get_init_tokens_op()
+
+
+def last_tokens(sync: Any, is_chief: bool) -> Any:
+    """Returns the operation that a replica runs at its end, so that no other waits for it.
+
+    A replica returns its token, by which another one replaces its gradients. The chief makes the
+    updates, so it puts a token for each replica that waits for the next one.
+    """
+    return tokens(sync, _LAST_TOKENS if is_chief else 1)
+
+
+def queue_runner(sync: Any) -> Any:
+    """Returns the chief's queue runner, which leaves the queue of tokens open when it stops.
+
+    TensorFlow's closes the queue, also if the chief fails or is stopped. The other replicas would
+    take this for the end of the data, and a chief that is started again would find it closed. The
+    `close_op` of the queue runner closes it.
+    """
+    runner = sync.get_chief_queue_runner()
+    graph = runner.queue.queue_ref.graph
+    with graph.as_default(), private.extendable(graph), tf1.device(None):
+        return tf1.train.QueueRunner(
+            runner.queue,
+            runner.enqueue_ops,
+            cancel_op=tf1.no_op(),
+            queue_closed_exception_types=(tf1.errors.OutOfRangeError, tf1.errors.CancelledError),
+        )
+
+
+class ReplicaHook(tf1.train.SessionRunHook):
+    """Makes a replica in a monitored session end as one of a `Supervisor` does.
+
+    Args:
+      sync: the `SyncReplicasOptimizer`, whose own hook gets another queue runner.
+      is_chief: whether the replica is the chief.
+    """
+
+    def __init__(self, sync: Any, is_chief: bool) -> None:
+        self._last = [last_tokens(sync, is_chief)]
+        if is_chief:
+            runner = queue_runner(sync)
+            sync.get_chief_queue_runner = lambda: runner
+            self._last.append(runner.close_op)
+
+    def end(self, session: Any) -> None:
+        """Releases the other replicas."""
+        session.last_operations = self._last
+        session.leave()
 
 
 class SyncReplicas:

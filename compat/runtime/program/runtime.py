@@ -16,7 +16,7 @@ from compat.cluster.liveness.watchdog import run_with_watchdog
 from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.program.monitored import ProgramMonitoredSession, ProgramSingularSession
-from compat.runtime.program.replicas import SyncReplicas
+from compat.runtime.program.replicas import SyncReplicas, last_tokens, queue_runner, tokens
 from compat.runtime.program.saver import ProgramSaver
 from compat.runtime.program.session import ProgramSession
 from compat.runtime.program.step import ProgramStep
@@ -24,8 +24,6 @@ from compat.runtime.program.variables import global_step, initial_value
 from compat.runtime.run import Run
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
-
-_LAST_TOKENS = 1000  # More than there are replicas, each of which needs one.
 
 
 def build_graphs() -> None:
@@ -63,14 +61,6 @@ def _other_local_values(sync: Any) -> list[Any]:
     kept = [v for v in tf1.local_variables() if v is not step]
     makes = [v.initializer for v in kept if v.initializer is not sync.local_step_init_op]
     return [*makes, tf1.tables_initializer()]
-
-
-def _tokens(sync: Any, number: int) -> Any:
-    """Returns the operation that puts tokens, each of which lets a replica make a gradient."""
-    try:
-        return sync.get_init_tokens_op(number)
-    except ValueError:  # Too few, since more gradients are aggregated than there are replicas.
-        return sync.get_init_tokens_op()
 
 
 class ProgramRuntime(Runtime):
@@ -147,9 +137,8 @@ class ProgramRuntime(Runtime):
             arguments.setdefault("ready_for_local_init_op", sync.ready_for_local_init_op)
             arguments.setdefault("local_init_op", tf1.group(local, *_other_local_values(sync)))
             # Further tokens at the start would make further gradients of the initial weights.
-            self._first_tokens = _tokens(sync, 0) if is_chief else None
-            # A replica that leaves returns its token, by which another one replaces its gradients.
-            self._last_tokens = _tokens(sync, _LAST_TOKENS if is_chief else 1)
+            self._first_tokens = tokens(sync, 0) if is_chief else None
+            self._last_tokens = last_tokens(sync, is_chief)
         if isinstance(run.summary_op, Step):
             arguments["summary_op"] = None  # Each call writes its values.
         elif run.summary_op is not Run.USE_DEFAULT:
@@ -182,10 +171,12 @@ class ProgramRuntime(Runtime):
                 with writing_graph(run.logdir or ""):
                     private.write_graph(run.own)  # For TensorBoard and `freeze_graph`.
         if sync is not None:
-            session.last_tokens = self._last_tokens
+            session.last_operations = [self._last_tokens]
             if run.is_chief:
-                run.start_queue_runners(session, [sync.get_chief_queue_runner()])
+                runner = queue_runner(sync)
+                run.start_queue_runners(session, [runner])
                 session.run(self._first_tokens)
+                session.last_operations.append(runner.close_op)
         self.begin(session)
         return session
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ from compat.cluster.liveness.watchdog import (
     retrying,
     run_with_watchdog,
 )
-from compat.errors import PeerError
+from compat.errors import PeerError, ReplicaError, is_success
 from compat.runtime.graphs.nodes import fetched
 from compat.runtime.program.replicas import adds_gradients
 from compat.runtime.program.step import ProgramStep
@@ -27,11 +28,22 @@ from compat.runtime.session import Session, Values, number_of_updates
 
 
 def recoverable(function: Callable[[], Any]) -> Any:
-    """Calls `function`; converts a `PeerError` to an error that monitored sessions recover from."""
+    """Calls `function`; converts a `PeerError` to an error that monitored sessions recover from.
+
+    A `ReplicaError` stays as it is. The chief's session closes the queue of tokens, which lasts as
+    long as its server, so a new session would end as if the data had ended.
+    """
     try:
         return function()
+    except ReplicaError:
+        raise
     except PeerError as error:
         raise tf1.errors.UnavailableError(None, None, str(error)) from error
+
+
+def _is_end(error: BaseException | None) -> bool:
+    """Whether a program that leaves its session by an error, or by none, has ended its training."""
+    return error is None or is_success(error) or isinstance(error, tf1.errors.OutOfRangeError)
 
 
 _RUN = ("feed_dict", "options", "run_metadata")  # The arguments of a session's `run`.
@@ -63,7 +75,7 @@ class ProgramSession(tf1.Session, Session):
     def _begin(self, supervisor: Any, steps: Sequence[ProgramStep]) -> None:
         self._supervisor, self._steps = supervisor, steps
         self._summary = supervisor.own.summary_op
-        self.last_tokens: Any = None  # An operation that a synchronous replica runs at its end.
+        self.last_operations: list[Any] = []  # Operations of a synchronous replica at its end.
         self.planned_step = 0
         self._training: dict[tuple[Any, ...], bool] = {}  # By the operations of the fetches.
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
@@ -244,7 +256,7 @@ class ProgramSession(tf1.Session, Session):
         return recoverable(function) if self._has_hooks else function()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if error is None:
+        if _is_end(error):
             self.leave()
         super().__exit__(kind, error, trace)
 
@@ -256,21 +268,23 @@ class ProgramSession(tf1.Session, Session):
         if self._is_dropped:  # Python may be exiting, and then starts no thread.
             tf1.Session.close(self)
             return
+        if not _is_end(sys.exc_info()[1]):
+            # If this replica is started again, it needs its token, and a chief needs the queue.
+            self.last_operations = []
         # A call that was left behind waits for a lost parameter server, and so would this call.
         close_session(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
 
     def leave(self) -> None:
         # The others would wait for the gradients of this replica, or for its tokens if it is the
         # chief, which makes the updates. These tokens release them.
-        tokens, self.last_tokens = self.last_tokens, None
+        operations, self.last_operations = self.last_operations, []
         # If the parameter server is lost, so are the others.
         with contextlib.suppress(tf1.errors.OpError, PeerError):
-            if tokens is not None:
-                self.call(tokens)
+            for operation in operations:
+                self.call(operation)
 
     def _close(self) -> None:
-        # A replica that fails needs its token when it is back, unless it is the chief.
-        if self.last_tokens is not None and self._supervisor.is_chief:
+        if self.last_operations and self._supervisor.is_chief:
             self.leave()
         with contextlib.suppress(tf1.errors.OpError):
             tf1.Session.close(self)

@@ -59,7 +59,7 @@ def test_auto_falls_back_at_once_and_says_why(made: Sample, refusing: str) -> No
 def test_auto_falls_back_when_nobody_answers(
     made: Sample, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compat.datasets.download.STALL_SECS", 0.5)
+    monkeypatch.setattr("compat.datasets.download.STALL_SECS", 1.0)
     said: list[str] = []
     published = made.served_by(serve("silent").url, serve("dripping").url)
     start = time.monotonic()

@@ -37,10 +37,11 @@ class Slow:
 def main() -> None:
     compat.select_runtime("legacy")
     with reserve() as reservation:
-        address = f"127.0.0.1:{reservation.port}"
-    server = subprocess.Popen([sys.executable, "-c", SERVER, address], stdout=subprocess.PIPE)
-    assert server.stdout is not None
-    server.stdout.readline()
+        reservation.share()
+        address = reservation.address
+        server = subprocess.Popen([sys.executable, "-c", SERVER, address], stdout=subprocess.PIPE)
+        assert server.stdout is not None
+        server.stdout.readline()
     session = tf1.Session("grpc://" + address)
     with tf1.device("/job:ps/task:0"):
         session.run(tf1.constant(1))

@@ -25,13 +25,14 @@ def serve(address: str, serves: Any) -> None:
 
 
 def main() -> None:
-    with ports.reserve() as held:
-        address = held.address
     processes = multiprocessing.get_context("spawn")
     serves = processes.Event()
-    server = processes.Process(target=serve, args=(address, serves), daemon=True)
-    server.start()
-    assert serves.wait(60)
+    with ports.reserve() as held:
+        held.share()
+        address = held.address
+        server = processes.Process(target=serve, args=(address, serves), daemon=True)
+        server.start()
+        assert serves.wait(120)
     complaints, raised = io.StringIO(), None
     with contextlib.redirect_stderr(complaints):
         try:

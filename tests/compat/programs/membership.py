@@ -62,7 +62,7 @@ def stopped() -> list[str | None]:
     return found
 
 
-def main() -> None:
+def main(no_word: str) -> None:
     held = [ports.reserve() for _ in range(6)]
     ps, worker, other_ps, other_worker, meeting, other_meeting = (r.address for r in held)
     ours = ClusterSpec({"ps": [ps], "worker": [worker]})
@@ -77,9 +77,10 @@ def main() -> None:
     identity.declare(server.target, Task("ps", 0), training)
     foreign = tf1.train.Server(others.as_dict(), job_name="worker", task_index=1)
     identity.declare(foreign.target, Task("worker", 1), identity.fingerprint(others, "token"))
-    with silent() as no_word, identity.declared_until_started(
-        meeting, training
-    ), identity.declared_until_started(other_meeting, identity.fingerprint(others, "token")):
+    elsewhere = identity.fingerprint(others, "token")
+    with identity.declared_until_started(meeting, training), identity.declared_until_started(
+        other_meeting, elsewhere
+    ):
         report: dict[str, Any] = {
             "undeclared": undeclared,
             "member": identity.reason_not_member(ps, Task("ps", 0), training),
@@ -107,4 +108,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with silent() as place:  # Before `main` has a port that is free again.
+        main(place)

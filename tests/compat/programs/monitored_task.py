@@ -36,6 +36,7 @@ def main(settings: dict[str, Any]) -> None:
     if settings["job"] == "ps":
         server.join()
         return
+    hooks = [Said(), compat.StopAtStepHook(last_step=settings["steps"])]
     setter = compat.replica_device_setter(worker_device=server.task.name, cluster=server.cluster)
 
     def train_step(x: Any) -> Any:
@@ -44,12 +45,16 @@ def main(settings: dict[str, Any]) -> None:
         loss = tf1.square(w - x)
         tf1.summary.scalar("loss", loss)
         optimizer = tf1.train.GradientDescentOptimizer(0.25)
-        return {"loss": loss, "train": optimizer.minimize(loss, global_step=global_step)}
+        if settings.get("sync"):
+            replicas = server.num_workers
+            optimizer = tf1.train.SyncReplicasOptimizer(optimizer, replicas, replicas)
+            hooks.append(optimizer.make_session_run_hook(server.is_chief, num_tokens=0))
+        update = optimizer.minimize(loss, global_step=global_step)
+        return {"loss": loss, "train": update}
 
     with compat.device(setter):
         compat.get_or_create_global_step()
         train = compat.step(train_step, [tf.TensorSpec([], tf.float32)])
-    hooks = [Said(), compat.StopAtStepHook(last_step=settings["steps"])]
     runs = 0
     with compat.MonitoredTrainingSession(
         server.target,

@@ -158,12 +158,14 @@ def main(runtime: str) -> None:
     ps, worker = [r.address for r in held[:NUM_PS]], held[-1].address
     cluster = {"ps": ps, "worker": [worker]}
     for reservation in held:
-        reservation.release()
+        reservation.share()
     served = [tf1.train.Server(cluster, job_name="ps", task_index=index) for index in range(NUM_PS)]
     for index, ps_server in enumerate(served):  # They are no servers of ours.
         training = identity.fingerprint(compat.ClusterSpec(cluster), "")
         identity.declare(ps_server.target, Task("ps", index), training)
     server = compat.Server(cluster, "worker", 0, runtime=runtime)
+    for reservation in held:
+        reservation.release()
 
     def setter(**arguments: Any) -> Any:
         return compat.replica_device_setter(worker_device="/job:worker/task:0", **arguments)

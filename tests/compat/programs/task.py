@@ -144,6 +144,8 @@ def train_graph(server: compat.Server, settings: dict[str, Any]) -> dict[str, An
 
 def main(settings: dict[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # A background job may ignore it.
+    if settings.get("exits"):  # As a program under a cluster manager does.
+        signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(128 + signum))
     if settings.get("graph"):  # One of TensorFlow 1.x, on either runtime.
         tf1.disable_eager_execution()
     server = compat.Server(

@@ -36,10 +36,13 @@ flags.DEFINE_string("job_name", "", "")
 flags.DEFINE_integer("task_index", 0, "")
 FLAGS = flags.FLAGS
 cluster = tf.train.ClusterSpec({"ps": ["pc-01:2222"], "worker": ["pc-02:2222"]})
-server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
 print("deterministic: %s" % config.is_op_determinism_enabled())
+server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
 if FLAGS.job_name == "ps":
     server.join()
+with tf.device("/job:ps/task:0"):
+    number = tf.constant(1)
+tf.Session(server.target).run(number)  # The parameter server has printed its line by then.
 """
 
 

@@ -78,11 +78,12 @@ def python() -> Callable[..., subprocess.Popen]:
 
 
 @pytest.fixture
-def closed_port() -> int:
-    """A port of this machine at which nobody listens."""
+def closed_port() -> Iterator[int]:
+    """A port of this machine at which nobody listens until a test does, by `SO_REUSEADDR`."""
     with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         reserved.bind(("127.0.0.1", 0))
-        return reserved.getsockname()[1]
+        yield reserved.getsockname()[1]
 
 
 @pytest.fixture
