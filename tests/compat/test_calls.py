@@ -170,6 +170,30 @@ submit(Call())
     assert subprocess.run(command, stdout=subprocess.PIPE, timeout=150).stdout == b"destroyed\n"
 
 
+def test_python_waits_at_its_end_for_the_queue_runners_of_a_closed_session() -> None:
+    """Those of a session that is open may wait for ever."""
+    program = """
+import threading
+import time
+from compat import tf1
+from compat.cluster.liveness.watchdog import fill_queue
+
+def fill(secs):
+    time.sleep(secs)
+    print("filled in %d s" % secs, flush=True)
+
+closed, other = tf1.Session(), tf1.Session()
+for session, secs in ((closed, 2), (other, 200)):
+    call = lambda secs=secs: fill(secs)
+    threading.Thread(target=fill_queue, args=(session, call), daemon=True).start()
+closed.close()
+"""
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, stdout=subprocess.PIPE, timeout=150).stdout == (
+        b"filled in 2 s\n"
+    )
+
+
 @pytest.mark.long
 def test_a_call_that_returns_while_python_ends_does_not_abort_it(programs: Path) -> None:
     command = [sys.executable, str(programs / "late_close.py")]

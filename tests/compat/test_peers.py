@@ -97,8 +97,7 @@ def test_a_replica_that_others_wait_for_is_named(
     assert report["exit_code"] == PeerError.exit_code
 
 
-@pytest.mark.long
-@pytest.mark.cluster
+@pytest.mark.once
 def test_replicas_wait_for_a_chief_that_was_stopped(
     start_cluster: StartCluster, programs: Path
 ) -> None:

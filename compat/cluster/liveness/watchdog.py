@@ -41,17 +41,23 @@ def fill_queue(session: Any, function: Callable[[], Any]) -> Any:
     """Calls `function`, which a queue runner repeats in a session; returns its result.
 
     Closing the session ends the queue runner as closing its queue does. Otherwise its thread would
-    print a traceback, or its coordinator raise the error where it is joined.
+    print a traceback, or its coordinator raise the error where it is joined. The end of the process
+    waits for a call whose session is closed, since its coordinator waits for a limited time.
 
     Raises:
       OutOfRangeError: the session is closed.
     """
+    returned: futures.Future[None] = futures.Future()
+    _filling[returned] = session
     try:
         return function()
     except tf1.errors.OpError:
         if not private.is_closed(session):
             raise
         raise tf1.errors.OutOfRangeError(None, None, "the session is closed") from None
+    finally:
+        del _filling[returned]
+        returned.set_result(None)
 
 
 def retrying(session: Any) -> Callable[..., Any]:
@@ -81,6 +87,7 @@ _idle: list[queue.SimpleQueue[_Call]] = []
 # A future of each call, which is done when the call has returned and its thread has released all
 # objects of the call.
 _pending: set[futures.Future[None]] = set()
+_filling: dict[futures.Future[None], Any] = {}  # The sessions of calls of queue runners.
 _left_behind: set[futures.Future[Any]] = set()  # Those of them for whose result nobody waits.
 
 
@@ -174,12 +181,14 @@ def _call(function: Callable[[], Any], outcome: futures.Future[Any]) -> None:
 
 
 def _wait_for_pending() -> None:
-    futures.wait([*_pending], timeout=_EXIT_SECS)
+    filling = _filling.copy()
+    closed = [returned for returned in filling if private.is_closed(filling[returned])]
+    futures.wait([*_pending, *closed], timeout=_EXIT_SECS)
 
 
 def _forget_threads() -> None:
     """Forgets the threads of the parent, which a forked child does not have."""
-    for each in (_idle, _pending, _left_behind):
+    for each in (_idle, _pending, _filling, _left_behind):
         each.clear()
 
 
