@@ -55,8 +55,8 @@ def test_a_signal_while_a_call_is_built_is_answered(
     sent = time.monotonic()
     training.send(signal.SIGTERM)
     assert training.wait(60).code == 143, training.out + training.err
-    # 10 s on a machine that is idle; the tests beside this one may take most of it.
-    assert time.monotonic() - sent < 60
+    # 10 s on a machine that is idle; the tests beside this one may take half of it.
+    assert time.monotonic() - sent < 20
     assert "no last checkpoint" not in training.out
     # A machine that built the call before the signal arrived has made the steps of the epoch.
     reached = 50 if re.search("^(?:.*] )?Step: 50,", training.out, re.MULTILINE) else step

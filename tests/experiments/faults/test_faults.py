@@ -36,7 +36,7 @@ TIMEOUT = "--rendezvous_timeout=20"
 LOST = 138
 LATE_SECS = 20.0
 STOPPED_SECS = 30.0
-TERM_SECS = 60.0  # Of a busy machine.
+TERM_SECS = 20.0
 READY = {PS: "serves at", EVALUATOR: "evaluates the checkpoints of"}
 
 
@@ -190,7 +190,7 @@ def test_SIGSTOP_for_30_s(fault: Fault, cluster: Any, finished: Any) -> None:
     started.assert_codes(others=0, victim=0)
     assert_evaluated(fault, finished(started.running[CHIEF]), started.logdir)
     if fault.victim == PS:
-        assert max(started.times_it_was_waited_for()) >= 2
+        assert max(started.times_it_was_waited_for()) >= 3
         fault.tell("name it every 5 s, go on with it, and end with 0")
         return
     fault.tell("go on with it, and end with 0")
@@ -206,7 +206,7 @@ def test_never_started(fault: Fault, cluster: Any, finished: Any) -> None:
     started.assert_codes(others=LOST, victim=None)
     missed = f"no connection within 20 s to {fault.name} at {started.address(fault.victim)}"
     assert any(missed in line for line in started.errors_of_others())
-    assert max(started.times_it_was_waited_for()) >= 2  # Every 5 s.
+    assert max(started.times_it_was_waited_for()) >= 3  # Every 5 s.
     fault.tell("name it every 5 s, and end with 138")
 
 
@@ -214,7 +214,7 @@ def test_started_20_s_late(fault: Fault, cluster: Any, finished: Any) -> None:
     started = cluster(FINITE).start_others()
     time.sleep(LATE_SECS)
     if fault.needed:  # It is named every 5 s; but who waits may have taken long to come itself.
-        wait_for(lambda: max(started.times_it_was_waited_for()) >= 2, "names", LATE_SECS)
+        wait_for(lambda: max(started.times_it_was_waited_for()) >= 3, "names", LATE_SECS)
     started.start(fault.victim)
     started.assert_codes(others=0, victim=0)
     assert_evaluated(fault, finished(started.running[CHIEF]), started.logdir)
